@@ -1,0 +1,32 @@
+// Which neurons matter, token by token and layer by layer: what predictors predict and what every
+// comparison is judged by.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "engine/base/types.h"
+
+namespace leanstream::model {
+
+inline constexpr int kLevels = 256;
+
+// A read-only view; implementations: a recorded or synthetic trace, a live model.
+class Activations {
+ public:
+  virtual ~Activations() = default;
+
+  virtual TokenId tokens() const = 0;
+  virtual LayerId layers() const = 0;
+  virtual std::int32_t ffn() const = 0;
+
+  // Importance codes of the ffn neurons of one layer for one token, in the model's neuron order;
+  // s = |silu(gate)·up|·‖down column‖₂, stored as an index into levels(layer).
+  virtual std::span<const std::uint8_t> importance(TokenId token, LayerId layer) const = 0;
+
+  // The kLevels importances that the codes of a layer stand for, non-decreasing, levels[0] ≥ 0.
+  virtual std::span<const float> levels(LayerId layer) const = 0;
+};
+
+}  // namespace leanstream::model

@@ -1,0 +1,1 @@
+// The policy interfaces are headers; this file keeps the library from being empty.

@@ -1,0 +1,18 @@
+// The commands of `leanstream`. Each adds itself to the command line and runs from its callback.
+// A callback throws UserError for wrong input (status 2) and CommandFailed for status 1.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <stdexcept>
+
+namespace leanstream::commands {
+
+// The command did its work and the answer is "no": a check or a cell failed (status 1).
+class CommandFailed : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+void add_evaluate(CLI::App& app);
+
+}  // namespace leanstream::commands

@@ -1,0 +1,29 @@
+// leanstream: the one program. Exit status: 0 done, 1 a cell or a check failed, 2 the user's input
+// is wrong, 70 a bug.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+
+#include "engine/base/error.h"
+#include "experiments/commands/commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"LeanStream: LLM inference with MLP weights streamed from flash, simulated and real"};
+  app.require_subcommand(1);
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const leanstream::commands::CommandFailed& failed) {
+    std::fprintf(stderr, "%s\n", failed.what());
+    return 1;
+  } catch (const leanstream::UserError& error) {
+    std::fprintf(stderr, "leanstream: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "leanstream: bug: %s\n", error.what());
+    return 70;
+  }
+}
