@@ -1,0 +1,64 @@
+// What a device can do. Every value comes from a platform file that states its source.
+#pragma once
+
+#include <string>
+
+#include "engine/base/types.h"
+
+namespace leanstream::platform {
+
+// One request of s bytes, alone: latency + s ÷ stream_bandwidth. Many: at most `bandwidth` bytes,
+// `requests_per_s` requests a second, `queue_depth` requests in service.
+struct Flash {
+  double bandwidth_bytes_per_s = 0;
+  double stream_bandwidth_bytes_per_s = 0;
+  double requests_per_s = 0;
+  TimeNs latency_ns = 0;
+  std::int32_t queue_depth = 0;
+  Bytes logical_block_bytes = 0;
+  double link_bandwidth_bytes_per_s = 0;  // PCIe or UFS lanes
+  TimeNs io_segment_overhead_ns = 0;      // workers meeting at the barrier between two I/O parts
+};
+
+struct Memory {
+  double bandwidth_bytes_per_s = 0;  // what all users of the bus get together
+  Bytes capacity_bytes = 0;
+};
+
+// A roofline: a command takes max(bytes ÷ bandwidth, operations ÷ flops) plus what its
+// synchronisation costs.
+struct Accelerator {
+  double bandwidth_bytes_per_s = 0;      // streaming attention and head weights, alone on the bus
+  double mlp_bandwidth_bytes_per_s = 0;  // an MLP over blocks of the arena, alone on the bus
+  double flops_per_s = 0;                // multiply and add count as two
+  TimeNs flags_segment_ns = 0;           // per MLP segment, flags inside a running kernel
+  TimeNs polling_segment_ns = 0;         // per MLP segment, the host polls
+  TimeNs device_segment_ns = 0;          // per MLP segment, a launch and a device-wide wait
+};
+
+struct Cpu {
+  std::int32_t cores = 0;
+  double bandwidth_bytes_per_s = 0;  // what one core can draw from the bus
+};
+
+// What one prediction costs, measured at a reference shape and scaled by hidden · ffn.
+struct PredictorCost {
+  TimeNs time_ns = 0;  // one layer
+  Bytes bytes = 0;     // all layers
+  std::int32_t hidden = 0;
+  std::int32_t ffn = 0;
+  std::int32_t layers = 0;
+};
+
+struct Platform {
+  std::string name;
+  std::string description;
+  Flash flash;
+  Memory memory;
+  Accelerator accelerator;
+  Cpu cpu;
+  PredictorCost stacked_hash;
+  PredictorCost low_rank_mlp;
+};
+
+}  // namespace leanstream::platform
