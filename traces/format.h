@@ -20,7 +20,9 @@ inline constexpr int kLastFeature = 8;
 inline constexpr int kFeatures = kLastFeature - kFirstFeature + 1;
 
 // Where a feature index lies in the third dimension of `features` and the second of `recall`.
-constexpr int feature_slot(int feature) { return feature - kFirstFeature; }
+constexpr int feature_slot(int feature) {
+  return feature - kFirstFeature;
+}
 
 enum class TraceKind {
   kRecorded,   // a real model read a real text

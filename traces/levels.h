@@ -23,7 +23,7 @@ namespace leanstream::traces {
 
 inline constexpr int kFirstFineCode = 32;
 inline constexpr int kLastFineCode = 232;
-inline constexpr double kLowestBelowLow = 1000.0;  // low ÷ level[1]
+inline constexpr double kLowestBelowLow = 1000.0;   // low ÷ level[1]
 inline constexpr double kWidestFineRegion = 256.0;  // high ÷ low
 inline constexpr double kLowDensity = 0.65;
 inline constexpr double kHighDensity = 0.03;
@@ -40,7 +40,8 @@ struct LevelRegion {
 // The region for importances of one layer: `importance` holds `tokens` rows of `ffn` finite values
 // ≥ 0, row t at importance[t · stride]. A token's threshold at density ρ is its round(ρ·ffn)-th
 // largest importance; low is the 5th percentile over tokens of the thresholds at density 0.65
-// (raised to high ÷ 256 when lower), high the 95th of those at 0.03.
+// (raised to high ÷ 256 when lower), high the 95th of those at 0.03 (top when that is
+// below top ÷ 10¹²). All zero when top is below 10⁻²⁰: then every code is 0.
 LevelRegion fit_region(std::span<const float> importance, std::size_t tokens, std::size_t ffn,
                        std::size_t stride);
 
