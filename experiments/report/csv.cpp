@@ -1,11 +1,11 @@
 #include "experiments/report/csv.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "engine/base/atomic_file.h"
 #include "engine/base/check.h"
@@ -127,7 +127,9 @@ CsvTable CsvTable::parse(std::string_view text, const std::string& name) {
   return table;
 }
 
-CsvTable CsvTable::read(const std::string& path) { return parse(read_file(path), path); }
+CsvTable CsvTable::read(const std::string& path) {
+  return parse(read_file(path), path);
+}
 
 std::string CsvTable::to_text() const {
   std::string out;
@@ -140,7 +142,9 @@ std::string CsvTable::to_text() const {
   return out;
 }
 
-void CsvTable::write(const std::string& path) const { write_file(path, to_text()); }
+void CsvTable::write(const std::string& path) const {
+  write_file(path, to_text());
+}
 
 std::optional<std::size_t> CsvTable::column(std::string_view name) const {
   const auto found = std::find(header.begin(), header.end(), name);
