@@ -1,0 +1,32 @@
+// A world: something that carries out commands and says when they are done.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "engine/base/types.h"
+#include "engine/scheduler/command.h"
+#include "engine/scheduler/completion.h"
+
+namespace leanstream::backend {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // Time since the start of the run.
+  virtual TimeNs now() = 0;
+
+  // Takes commands over in order. Never blocks, never lets time pass.
+  virtual void submit(std::span<const scheduler::Command> commands) = 0;
+
+  // The only call that may sleep: returns at the next completion with all completions of that
+  // moment in order of arrival, or at `deadline` with one Status::timed_out. The span is valid
+  // until the next call.
+  virtual std::span<const scheduler::Completion> wait(TimeNs deadline) = 0;
+
+  // Runs `loop` where this world wants its driver to run (SimGrid: inside an actor). Called once.
+  virtual void host(const std::function<void()>& loop) { loop(); }
+};
+
+}  // namespace leanstream::backend

@@ -1,0 +1,48 @@
+#include "engine/backend/world.h"
+
+#include <map>
+
+#include "engine/base/check.h"
+#include "engine/base/error.h"
+#include "engine/base/nearest.h"
+
+namespace leanstream::backend {
+namespace {
+
+struct Entry {
+  std::string help;
+  MakeWorld make;
+};
+
+std::map<std::string, Entry>& registry() {
+  static std::map<std::string, Entry> entries;
+  return entries;
+}
+
+}  // namespace
+
+bool register_world(const std::string& name, const std::string& help, MakeWorld make) {
+  const bool added = registry().emplace(name, Entry{help, make}).second;
+  LEANSTREAM_CHECK(added, "two worlds are named '{}'", name);
+  return added;
+}
+
+std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec) {
+  const auto found = registry().find(name);
+  if (found != registry().end()) return found->second.make(spec);
+  std::vector<std::string> names;
+  for (const auto& [known, entry] : registry()) names.push_back(known);
+  throw UserError("this build has no backend '{}'; it has: {}{}{}", name, fmt::join(names, ", "),
+                  suggestion(name, names),
+                  name == "sim" ? " (the simulated world needs SimGrid: install libsimgrid-dev and "
+                                  "configure again)"
+                                : "");
+}
+
+std::vector<WorldInfo> worlds() {
+  std::vector<WorldInfo> out;
+  for (const auto& [name, entry] : registry()) out.push_back({name, entry.help});
+  return out;
+}
+
+}  // namespace leanstream::backend
