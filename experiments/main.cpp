@@ -11,6 +11,7 @@
 int main(int argc, char** argv) {
   CLI::App app{"LeanStream: LLM inference with MLP weights streamed from flash, simulated and real"};
   app.require_subcommand(1);
+  leanstream::commands::add_trace(app);
   try {
     app.parse(argc, argv);
     return 0;

@@ -14,5 +14,6 @@ class CommandFailed : public std::runtime_error {
 };
 
 void add_evaluate(CLI::App& app);
+void add_trace(CLI::App& app);
 
 }  // namespace leanstream::commands
