@@ -7,16 +7,20 @@
 
 #include "engine/base/types.h"
 #include "engine/model/activations.h"
+#include "engine/policy/registry.h"
 
 namespace leanstream::policy {
-
-// What a prediction costs on a device is charged as the predictor it stands for
-// (`predict_cost: like`, engine/README.md).
-enum class PredictorCostKind : std::uint8_t { none, stacked_hash, low_rank_mlp };
 
 // A pure function of its arguments; called by the world when a prediction ends.
 class Predictor {
  public:
+  static constexpr const char* kKind = "predictor";
+
+  struct Context {
+    const model::Activations* activations = nullptr;  // outlives the predictor
+    std::uint64_t seed = 0;
+  };
+
   virtual ~Predictor() = default;
 
   // True when every neuron is always wanted and no prediction takes place (dense systems).
@@ -29,3 +33,6 @@ class Predictor {
 };
 
 }  // namespace leanstream::policy
+
+#define LEANSTREAM_PREDICTOR(Policy, name, help) \
+  LEANSTREAM_POLICY(::leanstream::policy::Predictor, Policy, name, help)

@@ -1,0 +1,60 @@
+// Cache policies: which blocks to give up when room is needed, and which not to keep at all.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/base/block_set.h"
+#include "engine/base/types.h"
+#include "engine/policy/registry.h"
+
+namespace leanstream::policy {
+
+struct BlockRef {
+  LayerId layer = 0;
+  BlockId block = 0;
+  friend bool operator==(const BlockRef&, const BlockRef&) = default;
+};
+
+// What may be evicted now: resident, and wanted neither by the layer being computed nor by the
+// newest prediction for the next one.
+struct CacheView {
+  std::span<const BlockSet> evictable;  // one set a layer
+  LayerId current_layer = 0;            // being computed
+};
+
+// Hooks have no-op defaults; none may keep a reference to its arguments. Steps count layers of
+// tokens: step = token · layers + layer.
+class CachePolicy {
+ public:
+  static constexpr const char* kKind = "cache";
+
+  struct Context {
+    LayerId layers = 0;
+    BlockId blocks_per_layer = 0;
+    SlotId slots = 0;
+    TokenId prompt_tokens = 0;
+  };
+
+  virtual ~CachePolicy() = default;
+
+  // The blocks of a layer were computed. In prefill: once for each prompt token in order, after
+  // the layer is done, with that token's active set. Cost bound: a few words a block.
+  virtual void used(LayerId, const BlockSet& /*blocks*/, StepId) {}
+
+  // Blocks of a layer have arrived from flash for `step`.
+  virtual void inserted(LayerId, std::span<const BlockId>, StepId) {}
+
+  // Appends at most `count` evictable blocks to `out`, the first to go first.
+  virtual void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const = 0;
+
+  // Marks in `out` the resident blocks of a layer that shall be dropped though no room is needed.
+  // Called when the layer has been computed (`step`), in prefill as well, and for every layer once
+  // more when prefill ends (with the first step of the first decoded token).
+  virtual void expired(LayerId, const BlockSet& /*resident*/, StepId, BlockSet& /*out*/) {}
+};
+
+}  // namespace leanstream::policy
+
+#define LEANSTREAM_CACHE_POLICY(Policy, name, help) \
+  LEANSTREAM_POLICY(::leanstream::policy::CachePolicy, Policy, name, help)

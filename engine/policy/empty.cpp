@@ -1,1 +1,0 @@
-// The policy interfaces are headers; this file keeps the library from being empty.
