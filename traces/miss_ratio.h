@@ -18,6 +18,7 @@ enum class Replay {
 };
 
 // Misses in tokens ≥ from_token of a cache of `capacity` ≥ 1 neurons that is empty at token 0.
+// kBelady is a bound on exactly those misses: no cache has fewer there, whatever it does before.
 std::int64_t misses(Replay policy, const SetSequence& sets, std::int64_t capacity,
                     TokenId from_token);
 

@@ -103,15 +103,18 @@ std::int64_t BeladyBound::misses(std::int64_t capacity, std::int64_t from_step,
                                  bool warm_start) const {
   LEANSTREAM_CHECK(capacity >= 0 && from_step >= 0, "capacity {}, step {}", capacity, from_step);
   CachedByNextUse cached(steps(), capacity);
-  if (warm_start) {
-    for (std::size_t i = 0; i < first_uses_.size(); ++i) cached.add(i, first_uses_[i]);
-    cached.shrink();
+  const auto from = static_cast<std::size_t>(std::min(from_step, steps()));
+  for (std::int64_t a = 0; a < step_begin_[from]; ++a) {
+    const std::int32_t next = next_step_[static_cast<std::size_t>(a)];
+    if (next >= from_step) cached.add(static_cast<std::size_t>(next), 1);
   }
+  for (std::size_t i = from; warm_start && i < first_uses_.size(); ++i) {
+    cached.add(i, first_uses_[i]);
+  }
+  cached.shrink();
   std::int64_t missed = 0;
-  for (std::size_t i = 0; i + 1 < step_begin_.size(); ++i) {
-    const std::int64_t wanted = step_begin_[i + 1] - step_begin_[i];
-    const std::int32_t hits = cached.take(i);
-    if (static_cast<std::int64_t>(i) >= from_step) missed += wanted - hits;
+  for (std::size_t i = from; i + 1 < step_begin_.size(); ++i) {
+    missed += step_begin_[i + 1] - step_begin_[i] - cached.take(i);
     for (std::int64_t a = step_begin_[i]; a < step_begin_[i + 1]; ++a) {
       const std::int32_t next = next_step_[static_cast<std::size_t>(a)];
       if (next != kNeverAgain) cached.add(static_cast<std::size_t>(next), 1);

@@ -28,9 +28,10 @@ class BeladyBound {
   // Blocks wanted in steps ≥ from_step.
   std::int64_t accesses(std::int64_t from_step = 0) const;
 
-  // Misses in steps ≥ from_step of a cache of `capacity` ≥ 0 blocks that serves all steps from 0.
-  // warm_start: at step 0 it holds the blocks with the nearest first use, as many as fit; otherwise
-  // nothing. O(accesses + steps · steps ÷ 64) at worst.
+  // The fewest misses in steps ≥ from_step of any cache of `capacity` ≥ 0 blocks: at from_step it
+  // holds the blocks with the nearest next use, as many as fit, of those wanted before (a cache
+  // that starts empty at step 0), or, with warm_start, of all blocks.
+  // O(accesses + steps · steps ÷ 64) at worst.
   std::int64_t misses(std::int64_t capacity, std::int64_t from_step = 0,
                       bool warm_start = false) const;
 
