@@ -1,0 +1,42 @@
+#include "engine/transformer/selection.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+
+#include "engine/base/check.h"
+
+namespace leanstream::transformer {
+
+std::int64_t kept_units(double density, std::int64_t units) {
+  const auto kept = std::llround(density * static_cast<double>(units));
+  return std::clamp<std::int64_t>(kept, 1, units);
+}
+
+void select_active(std::span<const float> importance, const SelectionRule& rule, BlockSet& active) {
+  LEANSTREAM_CHECK(rule.unit_neurons >= 1 && !importance.empty(), "units of {} neurons",
+                   rule.unit_neurons);
+  LEANSTREAM_CHECK(active.size() == static_cast<BlockId>(importance.size()), "set of {}",
+                   active.size());
+  const auto width = static_cast<std::size_t>(rule.unit_neurons);
+  // Floats that are not negative are ordered like their bits, which are ordered even for a NaN.
+  std::vector<std::uint32_t> keys((importance.size() + width - 1) / width);
+  for (std::size_t unit = 0; unit < keys.size(); ++unit) {
+    const std::size_t last = std::min(importance.size(), (unit + 1) * width);
+    float sum = importance[unit * width];
+    for (std::size_t j = unit * width + 1; j < last; ++j) sum += importance[j];
+    keys[unit] = std::bit_cast<std::uint32_t>(std::abs(sum));
+  }
+  auto sorted = keys;
+  const auto kth =
+      sorted.begin() + (kept_units(rule.density, static_cast<std::int64_t>(keys.size())) - 1);
+  std::nth_element(sorted.begin(), kth, sorted.end(), std::greater<>());
+  const std::uint32_t threshold = *kth;
+  active.clear();
+  for (std::size_t j = 0; j < importance.size(); ++j) {
+    if (keys[j / width] >= threshold) active.set(static_cast<BlockId>(j));
+  }
+}
+
+}  // namespace leanstream::transformer
