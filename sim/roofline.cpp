@@ -1,0 +1,100 @@
+#include "sim/roofline.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/base/check.h"
+#include "engine/platform/platform.h"
+
+namespace leanstream::sim {
+namespace {
+
+using scheduler::Command;
+using scheduler::CommandKind;
+
+Flow roofline(double bytes, double bandwidth, double operations, double flops, double delay_s) {
+  LEANSTREAM_CHECK(bandwidth > 0 && flops > 0, "bandwidth {}, flops {}", bandwidth, flops);
+  const auto whole = static_cast<Bytes>(std::llround(bytes));
+  const double time_s = std::max(bytes / bandwidth, operations / flops);
+  if (whole == 0) return {0, delay_s + time_s, 0};
+  return {whole, delay_s, static_cast<double>(whole) / time_s};
+}
+
+Flow attention(const backend::WorldSpec& spec, const Command& command) {
+  const model::ModelShape& shape = spec.shape;
+  const double tokens = command.tokens;
+  const double context = static_cast<double>(command.token) + tokens;
+  const double weights = shape.layer_attention_bytes() / shape.bytes_per_weight;
+  const double bytes =
+      shape.layer_attention_bytes() + context * shape.kv_bytes_per_token() / shape.layers;
+  const double operations = 2.0 * weights * tokens + 4.0 * shape.hidden * context * tokens;
+  const auto& device = spec.platform->accelerator;
+  return roofline(bytes, device.bandwidth_bytes_per_s, operations, device.flops_per_s, 0.0);
+}
+
+Flow release(const backend::WorldSpec& spec, const Command& command) {
+  double neurons = 0;
+  for (const BlockId b : command.blocks) {
+    LEANSTREAM_CHECK(b >= 0 && b < spec.geometry.blocks_per_layer, "block {} of command {}", b,
+                     command.ticket);
+    neurons += spec.geometry.neurons(b);
+  }
+  const auto& device = spec.platform->accelerator;
+  return roofline(neurons * spec.shape.bundle_bytes(), device.mlp_bandwidth_bytes_per_s,
+                  6.0 * spec.shape.hidden * neurons * command.tokens, device.flops_per_s,
+                  segment_delay_s(spec));
+}
+
+Flow head(const backend::WorldSpec& spec) {
+  const auto& device = spec.platform->accelerator;
+  return roofline(spec.shape.head_bytes(), device.bandwidth_bytes_per_s,
+                  2.0 * spec.shape.vocab * spec.shape.hidden, device.flops_per_s, 0.0);
+}
+
+}  // namespace
+
+double segment_delay_s(const backend::WorldSpec& spec) {
+  const auto& device = spec.platform->accelerator;
+  switch (spec.synchronisation) {
+    case backend::Synchronisation::flags:
+      return seconds(device.flags_segment_ns);
+    case backend::Synchronisation::polling:
+      return seconds(device.polling_segment_ns);
+    case backend::Synchronisation::device:
+      return seconds(device.device_segment_ns);
+  }
+  LEANSTREAM_CHECK(false, "unknown synchronisation");
+  return 0;
+}
+
+Flow accelerator_flow(const backend::WorldSpec& spec, const Command& command) {
+  switch (command.kind) {
+    case CommandKind::attention:
+      return attention(spec, command);
+    case CommandKind::release:
+      return release(spec, command);
+    case CommandKind::head:
+      return head(spec);
+    case CommandKind::begin_layer:
+    case CommandKind::end_layer:
+      return {};
+    case CommandKind::read:
+    case CommandKind::predict:
+      break;
+  }
+  LEANSTREAM_CHECK(false, "{} is no command of the accelerator", name_of(command.kind));
+  return {};
+}
+
+Flow prediction_flow(const backend::WorldSpec& spec) {
+  const backend::PredictionCharge& charge = spec.prediction;
+  LEANSTREAM_CHECK(charge.time_ns >= 0, "a prediction of {} ns", charge.time_ns);
+  // Bytes in no time would need a bus without limit: the bus alone decides how long they take.
+  if (charge.bytes > 0 && charge.time_ns == 0) {
+    return {charge.bytes, 0, spec.platform->memory.bandwidth_bytes_per_s};
+  }
+  if (charge.bytes == 0) return {0, seconds(charge.time_ns), 0};
+  return {charge.bytes, 0, static_cast<double>(charge.bytes) / seconds(charge.time_ns)};
+}
+
+}  // namespace leanstream::sim

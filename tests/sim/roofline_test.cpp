@@ -1,0 +1,84 @@
+#include "sim/roofline.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/device.h"
+
+namespace leanstream::sim {
+namespace {
+
+using scheduler::CommandKind;
+
+// The bytes over the bandwidth, where memory is the limit.
+TEST(Roofline, AttentionReadsWeightsAndContext) {
+  Device device;
+  Commands commands;
+  auto command = commands.make(CommandKind::attention);
+  command.token = 9;  // with its own, ten positions of 2 · 10 · 100 · 2 bytes
+  const Flow flow = accelerator_flow(device.spec, command);
+  EXPECT_EQ(flow.bytes, 8'000'000u + 10u * 4'000u);
+  EXPECT_DOUBLE_EQ(flow.bytes_per_s, 50e9);
+  EXPECT_EQ(flow.delay_s, 0);
+}
+
+TEST(Roofline, PrefillIsBoundByOperations) {
+  Device device;
+  Commands commands;
+  auto command = commands.make(CommandKind::attention);
+  command.tokens = 1000;
+  const Flow flow = accelerator_flow(device.spec, command);
+  const double operations = 2 * 4e6 * 1e3 + 4.0 * 1000 * 1000 * 1000;
+  EXPECT_DOUBLE_EQ(flow.alone_s(), operations / 10e12);
+  auto release = commands.release(2000);
+  release.tokens = 1000;
+  EXPECT_DOUBLE_EQ(accelerator_flow(device.spec, release).alone_s(),
+                   20e-6 + 6.0 * 1000 * 4000 * 1000 / 10e12);
+}
+
+TEST(Roofline, AReleaseCostsItsNeuronsAndItsSynchronisation) {
+  Device device;
+  Commands commands;
+  const auto command = commands.release(100);
+  const std::pair<backend::Synchronisation, double> costs[] = {
+      {backend::Synchronisation::flags, 1e-6},
+      {backend::Synchronisation::polling, 5e-6},
+      {backend::Synchronisation::device, 20e-6}};
+  for (const auto& [method, delay_s] : costs) {
+    device.spec.synchronisation = method;
+    const Flow flow = accelerator_flow(device.spec, command);
+    EXPECT_EQ(flow.bytes, 200u * 6'000u);  // useful bytes, without the padding
+    EXPECT_DOUBLE_EQ(flow.delay_s, delay_s);
+    EXPECT_DOUBLE_EQ(flow.alone_s(), delay_s + 30e-6);
+  }
+}
+
+TEST(Roofline, TheLastBlockMayBeShort) {
+  Device device;
+  device.spec.geometry.ffn = 3'999;
+  Commands commands;
+  EXPECT_EQ(accelerator_flow(device.spec, commands.release(2000)).bytes, 3'999u * 6'000u);
+}
+
+TEST(Roofline, HeadAndBordersOfALayer) {
+  Device device;
+  Commands commands;
+  auto head = commands.make(CommandKind::head);
+  head.tokens = 7;  // one token is sampled all the same
+  EXPECT_DOUBLE_EQ(accelerator_flow(device.spec, head).alone_s(), 10e6 / 50e9);
+  EXPECT_TRUE(accelerator_flow(device.spec, commands.make(CommandKind::begin_layer)).instant());
+  EXPECT_TRUE(accelerator_flow(device.spec, commands.make(CommandKind::end_layer)).instant());
+}
+
+TEST(Roofline, APredictionIsItsBytesOverItsTime) {
+  Device device;
+  const Flow flow = prediction_flow(device.spec);
+  EXPECT_EQ(flow.bytes, 1'000'000u);
+  EXPECT_DOUBLE_EQ(flow.alone_s(), 100e-6);
+  device.spec.prediction.bytes = 0;
+  EXPECT_DOUBLE_EQ(prediction_flow(device.spec).delay_s, 100e-6);
+  device.spec.prediction.time_ns = 0;
+  EXPECT_TRUE(prediction_flow(device.spec).instant());
+}
+
+}  // namespace
+}  // namespace leanstream::sim
