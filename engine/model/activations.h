@@ -27,6 +27,12 @@ class Activations {
 
   // The kLevels importances that the codes of a layer stand for, non-decreasing, levels[0] ≥ 0.
   virtual std::span<const float> levels(LayerId layer) const = 0;
+
+  // How well exact weights predict the layer's true top set from each feature, index −2 … 8, as
+  // measured when the trace was recorded: the recall at density recall_density(). Empty when it
+  // was not measured.
+  virtual std::span<const float> recall(LayerId /*layer*/) const { return {}; }
+  virtual double recall_density() const { return 0; }
 };
 
 }  // namespace leanstream::model

@@ -22,9 +22,9 @@ enum class CommandKind : std::uint8_t {
 const char* name_of(CommandKind kind);
 
 // Features by index, relative to the layer that is predicted (engine/README.md, "The predictor").
-inline constexpr std::int32_t kStages = 8;          // K: stages of a layer's computed share
-inline constexpr std::int32_t kFeatureInput = -2;   // input of the layer before, before attention
-inline constexpr std::int32_t kFeatureOwn = -1;     // the layer's own MLP input
+inline constexpr std::int32_t kStages = 8;         // K: stages of a layer's computed share
+inline constexpr std::int32_t kFeatureInput = -2;  // input of the layer before, before attention
+inline constexpr std::int32_t kFeatureOwn = -1;    // the layer's own MLP input
 inline constexpr std::int32_t kFeatureFinal = kStages;  // residual after the whole layer before
 
 // Accelerator commands run in the order submitted; reads are served in order by their lane's
@@ -32,10 +32,10 @@ inline constexpr std::int32_t kFeatureFinal = kStages;  // residual after the wh
 struct Command {
   TicketId ticket = 0;  // names the completion; rises by one from 1
   CommandKind kind = CommandKind::read;
-  LayerId layer = kNone;       // kNone for head
-  TokenId token = 0;           // first token of the command
-  std::int32_t tokens = 1;     // computed together: 1 in decode, the prompt's length in prefill
-  std::int32_t lane = 0;       // read: I/O worker
+  LayerId layer = kNone;          // kNone for head
+  TokenId token = 0;              // first token of the command
+  std::int32_t tokens = 1;        // computed together: 1 in decode, the prompt's length in prefill
+  std::int32_t lane = 0;          // read: I/O worker
   std::int32_t merge_blocks = 1;  // read: up to so many neighbours in flash order are one request
   std::int32_t segment = kNone;   // release: index within the layer
   std::int32_t feature = 0;       // predict: kFeatureInput … kStages

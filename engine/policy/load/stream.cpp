@@ -26,7 +26,7 @@ class Stream final : public Loader {
       : merge_blocks_(static_cast<BlockId>(
             std::max<Bytes>(1, parameters.stream_read_bytes / context.block_bytes))) {}
 
-  ReadAhead read_ahead() const override { return ReadAhead::final_set; }
+  ReadAhead read_ahead() const override { return ReadAhead::speculative; }
   BlockId merge_blocks() const override { return merge_blocks_; }
 
  private:

@@ -1,0 +1,39 @@
+// The score model behind synthetic predictions (engine/README.md, "Synthetic prediction"): a
+// neuron's predicted score is its true normal score + the final error + the error not yet removed,
+// scaled back to unit variance.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "engine/base/types.h"
+
+namespace leanstream::policy {
+
+// P(Φ(b) ≥ 1 − d | Φ(a) ≥ 1 − d) for normal scores a, b with the given correlation: the recall of
+// the top share d. Numerical integration, error below 1e-4.
+double recall_of_correlation(double correlation, double density);
+
+// Its inverse, within 1e-6 of the correlation. recall is clamped to [density, 1].
+double correlation_of_recall(double recall, double density);
+
+// Weights of the three parts of a score, in units of 2^-10.
+struct ScoreWeights {
+  std::int32_t truth = 1024;
+  std::int32_t final_error = 0;
+  std::int32_t stage_error = 0;
+};
+
+// For a feature whose prediction correlates with the truth by `stage`, of a family whose final
+// prediction correlates by `final`. The error that the final prediction has too is shared; a
+// feature better than the final one has no error of its own.
+ScoreWeights score_weights(double stage, double final);
+
+// Predicts one layer of one token: codes[j] gets the code that the neuron's predicted score has in
+// the distribution of the true codes, so that predicted and true importance are distributed alike.
+// `noise` seeds the errors of this (token, layer).
+void predict_codes(std::span<const std::uint8_t> truth, ScoreWeights weights, std::uint64_t noise,
+                   std::span<std::uint8_t> codes);
+
+}  // namespace leanstream::policy

@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/base/random.h"
+#include "engine/policy/predict/predictor.h"
+#include "engine/policy/predict/score_model.h"
+
+namespace leanstream::policy {
+namespace {
+
+constexpr std::size_t kFeatures = 11;  // index −2 … 8
+constexpr std::size_t kFinal = kFeatures - 1;
+constexpr std::size_t kOwn = 1;
+
+struct StatisticalParameters {
+  // Mean over layers, exact weights on SmolLM2-135M at density 0.2; stages 3, 5, 7 interpolated.
+  std::vector<double> recall{};
+  double recall_own = 0.85;
+  double recall_density = 0.2;
+};
+
+// Recall of a layer's true top set by feature, as recorded with the trace or given. The set itself
+// comes from the score model: truth and errors that agree as often as the recall says.
+class Statistical final : public Predictor {
+ public:
+  using Parameters = StatisticalParameters;
+
+  static const config::Table<Parameters>& table() {
+    static const config::Table<Parameters> parameters{
+        config::list("recall", &Parameters::recall,
+                     "recall from features -2, -1, 0 … 8; empty: as recorded with the trace"),
+        config::ratio("recall_own", &Parameters::recall_own,
+                      "recall from the layer's own MLP input (feature -1) where it was recorded; "
+                      "assumed, learned predictors reach 0.75 to 0.95"),
+        config::ratio("recall_density", &Parameters::recall_density,
+                      "density that a given recall refers to")
+            .range(0.01, 0.99)};
+    return parameters;
+  }
+
+  Statistical(const Context& context, const Parameters& parameters)
+      : activations_(context.activations), noise_(context.seed, "predict.statistical") {
+    if (!parameters.recall.empty() && parameters.recall.size() != kFeatures) {
+      throw UserError(
+          "predictor statistical: recall needs {} values (features -2, -1, 0 … 8), not "
+          "{}",
+          kFeatures, parameters.recall.size());
+    }
+    for (LayerId l = 0; l < activations_->layers(); ++l) weights_.push_back(fit(l, parameters));
+  }
+
+  void predict(TokenId token, LayerId layer, std::int32_t feature,
+               std::span<std::uint8_t> codes) const override {
+    const auto f = static_cast<std::size_t>(feature + 2);
+    LEANSTREAM_CHECK(f < kFeatures, "feature {}", feature);
+    predict_codes(
+        activations_->importance(token, layer), weights_[static_cast<std::size_t>(layer)][f],
+        noise_.at(static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(layer), 0), codes);
+  }
+
+ private:
+  using Weights = std::array<ScoreWeights, kFeatures>;
+
+  Weights fit(LayerId layer, const Parameters& parameters) const {
+    const auto recorded = activations_->recall(layer);
+    std::array<double, kFeatures> recall = {0.575, 0,     0.620, 0.685, 0.702, 0.712,
+                                            0.721, 0.727, 0.733, 0.738, 0.742};
+    double density = parameters.recall_density;
+    if (!parameters.recall.empty()) {
+      std::copy(parameters.recall.begin(), parameters.recall.end(), recall.begin());
+    } else {
+      if (!recorded.empty()) {
+        std::copy(recorded.begin(), recorded.end(), recall.begin());
+        density = activations_->recall_density();
+      }
+      recall[kOwn] = parameters.recall_own;
+    }
+    const double final = correlation_of_recall(recall[kFinal], density);
+    Weights weights;
+    for (std::size_t f = 0; f < kFeatures; ++f) {
+      weights[f] = score_weights(correlation_of_recall(recall[f], density), final);
+    }
+    return weights;
+  }
+
+  const model::Activations* activations_;
+  RandomStream noise_;
+  std::vector<Weights> weights_;  // of each layer
+};
+
+}  // namespace
+
+LEANSTREAM_PREDICTOR(Statistical, "statistical", "predicts as often right as was measured")
+
+}  // namespace leanstream::policy

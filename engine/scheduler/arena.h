@@ -1,0 +1,54 @@
+// The arena: a fixed number of slots, each with one block, and who is where. In flight counts: a
+// read reserves its slots when it is submitted, so the budget is never exceeded.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "engine/base/block_set.h"
+#include "engine/base/types.h"
+
+namespace leanstream::scheduler {
+
+class Arena {
+ public:
+  Arena(LayerId layers, BlockId blocks_per_layer, SlotId slots);
+
+  SlotId slots() const { return slots_; }
+  SlotId free_slots() const { return static_cast<SlotId>(free_.size()); }
+  SlotId in_flight_slots() const { return in_flight_count_; }
+
+  const BlockSet& resident(LayerId l) const { return resident_[static_cast<std::size_t>(l)]; }
+  const BlockSet& in_flight(LayerId l) const { return in_flight_[static_cast<std::size_t>(l)]; }
+  std::span<const BlockSet> all_resident() const { return resident_; }
+  SlotId slot_of(LayerId l, BlockId b) const { return slot_[index(l, b)]; }
+
+  // absent → in flight; needs a free slot. Returns the slot.
+  SlotId reserve(LayerId l, BlockId b);
+  // in flight → resident
+  void arrived(LayerId l, BlockId b);
+  // in flight → absent: its read failed
+  void cancel(LayerId l, BlockId b);
+  // resident → absent
+  void evict(LayerId l, BlockId b);
+
+  // Every slot is free, in flight or resident, once.
+  void check() const;
+
+ private:
+  std::size_t index(LayerId l, BlockId b) const {
+    return static_cast<std::size_t>(l) * static_cast<std::size_t>(blocks_per_layer_) +
+           static_cast<std::size_t>(b);
+  }
+  void release_slot(LayerId l, BlockId b);
+
+  BlockId blocks_per_layer_;
+  SlotId slots_;
+  SlotId in_flight_count_ = 0;
+  std::vector<BlockSet> resident_;
+  std::vector<BlockSet> in_flight_;
+  std::vector<SlotId> slot_;  // of each block, kNone when absent
+  std::vector<SlotId> free_;  // a stack; the lowest slot on top at the start
+};
+
+}  // namespace leanstream::scheduler

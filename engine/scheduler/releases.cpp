@@ -1,0 +1,66 @@
+// The accelerator's side of a layer: segments are released as their blocks arrive.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/scheduler/scheduler.h"
+
+namespace leanstream::scheduler {
+
+void Scheduler::pump_releases() {
+  if (current_ == nullptr || !current_->final || current_->ended) return;
+  LayerWork& work = *current_;
+  if (!work.began) {
+    emit(CommandKind::begin_layer, work.step, work.layer, work.token, work.tokens);
+    work.began = true;
+  }
+  while (work.waiting() > 0 &&
+         (work.waiting() >= work.segment_blocks || work.waiting() == work.unreleased())) {
+    release(work, work.prefill ? work.waiting() : std::min(work.waiting(), work.segment_blocks));
+  }
+  if (work.unreleased() == 0) {
+    emit(CommandKind::end_layer, work.step, work.layer, work.token, work.tokens);
+    work.ended = true;
+  }
+}
+
+void Scheduler::release(LayerWork& work, BlockId count) {
+  const std::int32_t index = take_payload();
+  Payload& payload = payloads_[static_cast<std::size_t>(index)];
+  for (BlockId i = 0; i < count; ++i) {
+    const BlockId b = work.ready[work.released++];
+    payload.blocks.push_back(b);
+    payload.slots.push_back(arena_.slot_of(work.layer, b));
+  }
+  Command& command = emit(CommandKind::release, work.step, work.layer, work.token, work.tokens);
+  command.segment = work.segments++;
+  ++work.segments_outstanding;
+  attach(command, index);
+}
+
+// A segment's done flag: its blocks' partial results are in, and their slots may be reused.
+void Scheduler::release_done(const Ticket& ticket, const Completion& completion) {
+  Payload& payload = payloads_[static_cast<std::size_t>(ticket.payload)];
+  LEANSTREAM_CHECK(current_ != nullptr && current_->step == ticket.step,
+                   "a segment of step {} ends outside its layer", ticket.step);
+  LayerWork& work = *current_;
+  for (const BlockId b : payload.blocks) {
+    work.computed.set(b);
+    work.units_computed += work.units[static_cast<std::size_t>(b)];
+  }
+  payload.in_use = false;
+  --work.segments_outstanding;
+  tally_.accelerator_work_ns += completion.work_ns;
+  // Stage ⌊K·f⌋, f the computed share of the predicted importance.
+  const std::uint64_t wanted = std::max<std::uint64_t>(1, work.units_wanted);
+  request_refinement(static_cast<std::int32_t>(kStages * work.units_computed / wanted));
+}
+
+void Scheduler::attention_done(const Completion& completion) {
+  current_->attention_done = true;
+  tally_.accelerator_work_ns += completion.work_ns;
+  if (current_->prefill) return;
+  if (timing_ == Timing::own_input) request_final(*current_, kFeatureOwn);
+  request_refinement(0);
+}
+
+}  // namespace leanstream::scheduler

@@ -1,0 +1,273 @@
+#include "engine/scheduler/scheduler.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/base/error.h"
+
+namespace leanstream::scheduler {
+namespace {
+
+constexpr std::size_t kTickets = 4096;  // more are never outstanding: bounded by emit()
+
+}  // namespace
+
+SlotId smallest_slots(const RunSpec& spec, const Policies& policies) {
+  const BlockId blocks = spec.geometry.blocks_per_layer;
+  const Selection selection(spec, *policies.activations);
+  const BlockId wanted =
+      policies.predictor->wants_everything() ? blocks : std::min(selection.wanted_count(), blocks);
+  const policy::Plan plan = policies.controller->coarsest();
+  const BlockId segment = (wanted + plan.omega_gpu - 1) / plan.omega_gpu;
+  const BlockId part = (wanted + plan.omega_io - 1) / plan.omega_io;
+  return std::min<SlotId>(segment + part + spec.queue_depth, spec.layers * blocks);
+}
+
+Scheduler::Scheduler(const RunSpec& spec, const Policies& policies)
+    : spec_(spec),
+      policies_(policies),
+      timing_(policies.predictor->wants_everything()  ? Timing::known
+              : policies.controller->one_shot_ahead() ? Timing::one_shot_ahead
+              : spec.final_at == FinalAt::own_input   ? Timing::own_input
+                                                      : Timing::residual),
+      selection_(spec, *policies.activations),
+      arena_(spec.layers, spec.geometry.blocks_per_layer, spec.slots),
+      works_{LayerWork(spec.geometry.blocks_per_layer), LayerWork(spec.geometry.blocks_per_layer)},
+      last_first_layer_(spec.geometry.blocks_per_layer),
+      last_first_priority_(static_cast<std::size_t>(spec.geometry.blocks_per_layer)),
+      missing_(spec.geometry.blocks_per_layer),
+      expired_(spec.geometry.blocks_per_layer),
+      tickets_(kTickets) {
+  const SlotId smallest = smallest_slots(spec, policies);
+  if (spec.slots < smallest) {
+    throw UserError(
+        "a memory budget of {} bytes ({} blocks) is too small: one accelerator segment, one I/O "
+        "part and the device queue need {} blocks, {} bytes",
+        spec.geometry.block_bytes * static_cast<Bytes>(spec.slots), spec.slots, smallest,
+        spec.geometry.block_bytes * static_cast<Bytes>(smallest));
+  }
+  LEANSTREAM_CHECK(spec.tokens >= 1 && spec.tokens <= policies.activations->tokens() &&
+                       spec.prompt_tokens >= 0 && spec.prompt_tokens <= spec.tokens,
+                   "{} tokens of which {} prompt, from {}", spec.tokens, spec.prompt_tokens,
+                   policies.activations->tokens());
+  metrics_.tokens.reserve(static_cast<std::size_t>(spec.tokens));
+  metrics_.requests_by_blocks.resize(static_cast<std::size_t>(policies.loader->merge_blocks()) + 1);
+}
+
+void Scheduler::start(TimeNs now) {
+  now_ = metrics_.start_ns = metrics_.prefill_end_ns = token_start_ns_ = now;
+  next_ = &works_[0];
+  next_->reset(0, 0, spec_.prompt_tokens, 0);
+  prefilling_ = spec_.prompt_tokens > 0;
+  open_layer();
+  decide();
+}
+
+TimeNs Scheduler::deadline() const {
+  return now_ + spec_.stall_timeout_ns;
+}
+
+void Scheduler::on(std::span<const Completion> batch) {
+  for (const Completion& completion : batch) {
+    LEANSTREAM_CHECK(completion.time_ns >= now_, "time went back from {} to {} ns", now_,
+                     completion.time_ns);
+    advance(completion.time_ns);
+    if (completion.status == Status::timed_out) {
+      fail(fmt::format("no device answered within {} s; {} commands are outstanding",
+                       static_cast<double>(spec_.stall_timeout_ns) * 1e-9, outstanding_));
+      outstanding_ = 0;  // nobody will answer
+      return;
+    }
+    handle(completion);
+  }
+  if (failure_.empty() && !done_) decide();
+}
+
+void Scheduler::handle(const Completion& completion) {
+  const Ticket ticket = settle(completion);
+  ++metrics_.events;
+  if (completion.status != Status::ok) {
+    fail(fmt::format("the device gave up on {} of layer {}", name_of(ticket.kind), ticket.layer));
+  }
+  switch (ticket.kind) {
+    case CommandKind::read:
+      return read_done(ticket, completion);
+    case CommandKind::attention:
+      return attention_done(completion);
+    case CommandKind::release:
+      return release_done(ticket, completion);
+    case CommandKind::end_layer:
+      return failure_.empty() ? close_layer() : void();
+    case CommandKind::predict:
+      return prediction_done(ticket, completion);
+    case CommandKind::head:
+      tally_.accelerator_work_ns += completion.work_ns;
+      return failure_.empty() ? head_done() : void();
+    case CommandKind::begin_layer:
+      return;
+  }
+}
+
+void Scheduler::decide() {
+  pump_predictions();
+  pump_reads();
+  pump_releases();
+  hash_commands();
+}
+
+Phase Scheduler::phase() const {
+  if (done_) return Phase::idle;
+  if (current_ == nullptr) return Phase::head;
+  if (!current_->attention_done) return Phase::attention;
+  if (!current_->final) return Phase::prediction_wait;
+  const bool waits = current_->segments_outstanding == 0 && !current_->ended;
+  return waits ? Phase::stall : Phase::mlp;
+}
+
+void Scheduler::advance(TimeNs now) {
+  const TimeNs dt = now - now_;
+  const Phase p = phase();
+  tally_.phase_ns[static_cast<std::size_t>(p)] += dt;
+  const bool works = p == Phase::attention || p == Phase::mlp || p == Phase::head;
+  if (reads_in_flight_ > 0) {
+    tally_.io_busy_ns += dt;
+    if (works) tally_.both_busy_ns += dt;
+  }
+  if (predicting_) tally_.prediction_ns += dt;
+  now_ = now;
+}
+
+// Fills the spare work with what follows the current layer; false when nothing does yet.
+bool Scheduler::prepare_next() {
+  const LayerWork& work = *current_;
+  const bool last_layer = work.layer + 1 == spec_.layers;
+  if (last_layer && (work.prefill || work.token + 1 == spec_.tokens)) return false;
+  next_ = current_ == &works_[0] ? &works_[1] : &works_[0];
+  next_->reset(work.step + 1, last_layer ? work.token + 1 : work.token,
+               work.prefill ? spec_.prompt_tokens : 0, last_layer ? 0 : work.layer + 1);
+  return true;
+}
+
+// T_GPU(n−1): what was next is current; its attention starts at once.
+void Scheduler::open_layer() {
+  current_ = std::exchange(next_, nullptr);
+  LayerWork& work = *current_;
+  waiting_stage_ = kNone;
+  emit(CommandKind::attention, work.step, work.layer, work.token, work.tokens);
+  const bool has_next = prepare_next();
+  if (work.prefill || timing_ == Timing::known) {
+    if (!work.predicted) set_wanted_all(work);
+    make_final(work);
+    if (has_next) set_wanted_all(*next_);
+    return;
+  }
+  if (timing_ == Timing::residual) request_final(work, kFeatureFinal);
+  if (timing_ == Timing::one_shot_ahead) {
+    if (!work.final_requested) request_final(work, kFeatureFinal);  // layer 0: the embedding
+    if (has_next && next_->layer != 0) request_final(*next_, kFeatureInput);
+  }
+  const bool speculates = policies_.loader->read_ahead() == policy::ReadAhead::speculative;
+  if (has_next && next_->layer == 0 && speculates) set_wanted_as_before(*next_);
+}
+
+// T_GPU(n): the sum of the layer is complete.
+void Scheduler::close_layer() {
+  LayerWork& work = *current_;
+  LEANSTREAM_CHECK(work.unreleased() == 0 && work.segments_outstanding == 0,
+                   "layer {} ends with {} blocks to compute", work.layer, work.unreleased());
+  if (work.prefill) {
+    note_prompt_use(work);
+  } else {
+    policies_.cache->used(work.layer, work.wanted, work.step);
+    const auto codes = policies_.activations->importance(work.token, work.layer);
+    const auto units = selection_.sum(work.layer, codes);
+    std::uint64_t all = 0;
+    std::uint64_t computed = 0;
+    for (std::size_t b = 0; b < units.size(); ++b) {
+      all += units[b];
+      if (work.wanted.test(static_cast<BlockId>(b))) computed += units[b];
+    }
+    tally_.importance_share +=
+        all > 0 ? static_cast<double>(computed) / static_cast<double>(all) : 1;
+    tally_.computed_share += static_cast<double>(work.wanted_blocks) / work.wanted.size();
+    ++tally_.layers;
+  }
+  drop_expired(work.layer, work.step);
+  const bool last_layer = work.layer + 1 == spec_.layers;
+  if (!last_layer) return open_layer();
+  const TokenId token = work.token + work.tokens - 1;
+  current_ = nullptr;
+  emit(CommandKind::head, work.step, kNone, token, 1);
+}
+
+// What prefill tells the cache: each prompt token used its own active set.
+void Scheduler::note_prompt_use(const LayerWork& work) {
+  BlockSet active(spec_.geometry.blocks_per_layer);
+  std::vector<std::uint8_t> priority(static_cast<std::size_t>(active.size()));
+  for (TokenId t = 0; t < work.tokens; ++t) {
+    if (policies_.predictor->wants_everything()) {
+      active.fill();
+    } else {
+      selection_.choose(t, work.layer, policies_.activations->importance(t, work.layer), active,
+                        priority);
+    }
+    policies_.cache->used(work.layer, active, static_cast<StepId>(t) * spec_.layers + work.layer);
+  }
+}
+
+void Scheduler::drop_expired(LayerId layer, StepId step) {
+  expired_.clear();
+  policies_.cache->expired(layer, arena_.resident(layer), step, expired_);
+  expired_ &= arena_.resident(layer);
+  if (next_ != nullptr && next_->layer == layer && next_->predicted) expired_ -= next_->wanted;
+  expired_.for_each([&](BlockId b) { arena_.evict(layer, b); });
+}
+
+// The next token exists; T_GPU(−1) of its step.
+void Scheduler::head_done() {
+  const StepId decoded_steps = static_cast<StepId>(spec_.prompt_tokens) * spec_.layers;
+  if (prefilling_) {
+    prefilling_ = false;
+    metrics_.prefill_end_ns = now_;
+    metrics_.prefill_bytes_read =
+        static_cast<Bytes>(tally_.blocks_read) * spec_.geometry.block_bytes;
+    std::fill(metrics_.requests_by_blocks.begin(), metrics_.requests_by_blocks.end(), 0);
+    for (LayerId l = 0; l < spec_.layers; ++l) drop_expired(l, decoded_steps);
+    if (spec_.tokens > spec_.prompt_tokens) {
+      next_ = &works_[0];
+      next_->reset(decoded_steps, spec_.prompt_tokens, 0, 0);
+      if (timing_ == Timing::known) set_wanted_all(*next_);
+    }
+  } else {
+    metrics_.tokens.push_back({spec_.prompt_tokens + static_cast<TokenId>(metrics_.tokens.size()),
+                               token_start_ns_, now_, tally_});
+    metrics_.decode.add(tally_);
+  }
+  tally_ = {};
+  token_start_ns_ = now_;
+  if (next_ != nullptr) return open_layer();
+  metrics_.end_ns = now_;
+  done_ = true;
+}
+
+void Scheduler::fail(std::string why) {
+  if (failure_.empty()) failure_ = std::move(why);
+  metrics_.end_ns = now_;
+}
+
+LayerWork* Scheduler::find(StepId step) {
+  if (current_ != nullptr && current_->step == step) return current_;
+  if (next_ != nullptr && next_->step == step) return next_;
+  return nullptr;
+}
+
+void Scheduler::check_conservation() const {
+  arena_.check();
+  LEANSTREAM_CHECK(bytes_requested_ == bytes_completed_ + bytes_failed_ || !failure_.empty(),
+                   "{} bytes requested, {} completed, {} failed", bytes_requested_,
+                   bytes_completed_, bytes_failed_);
+  LEANSTREAM_CHECK(outstanding_ == 0 || !failure_.empty(), "{} commands never completed",
+                   outstanding_);
+}
+
+}  // namespace leanstream::scheduler

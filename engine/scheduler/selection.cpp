@@ -1,0 +1,103 @@
+#include "engine/scheduler/selection.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "engine/base/check.h"
+#include "engine/base/hash.h"
+
+namespace leanstream::scheduler {
+namespace {
+
+constexpr double kUnits = 1 << 20;
+
+// Importance in the upper half, a hash of (token, index) below it: a strict order without ties.
+std::uint64_t key_of(std::uint32_t importance, TokenId token, std::int32_t index) {
+  const std::uint64_t hash =
+      mix(static_cast<std::uint64_t>(token), static_cast<std::uint64_t>(index));
+  return std::uint64_t{importance} << 32 | hash >> 32;
+}
+
+}  // namespace
+
+std::uint8_t priority_of(std::uint32_t units) {
+  if (units == 0) return 0;
+  const int octave = std::bit_width(units) - 1;
+  const std::uint32_t fraction = octave >= 3 ? units >> (octave - 3) : units << (3 - octave);
+  return static_cast<std::uint8_t>(std::min(255, octave * 8 + static_cast<int>(fraction & 7U) + 1));
+}
+
+Selection::Selection(const RunSpec& spec, const model::Activations& activations)
+    : geometry_(spec.geometry),
+      select_(spec.select),
+      sums_(static_cast<std::size_t>(spec.geometry.blocks_per_layer)) {
+  const std::int32_t of = select_ == Select::neurons ? geometry_.ffn : geometry_.blocks_per_layer;
+  wanted_count_ = std::clamp(static_cast<std::int32_t>(std::lround(spec.density * of)), 1, of);
+  keys_.resize(static_cast<std::size_t>(of));
+  for (LayerId l = 0; l < spec.layers; ++l) {
+    const auto levels = activations.levels(l);
+    const double top = std::max(static_cast<double>(levels.back()), 1e-30);
+    auto& units = units_.emplace_back();
+    for (const float level : levels) {
+      units.push_back(static_cast<std::uint32_t>(static_cast<double>(level) / top * kUnits + 0.5));
+    }
+  }
+}
+
+std::span<const std::uint32_t> Selection::sum(LayerId layer, std::span<const std::uint8_t> codes) {
+  LEANSTREAM_CHECK(codes.size() == static_cast<std::size_t>(geometry_.ffn),
+                   "{} codes for {} neurons", codes.size(), geometry_.ffn);
+  const auto& units = units_[static_cast<std::size_t>(layer)];
+  const auto k = static_cast<std::size_t>(geometry_.block_neurons);
+  for (std::size_t b = 0, j = 0; b < sums_.size(); ++b) {
+    std::uint32_t s = 0;
+    for (const std::size_t end = std::min(j + k, codes.size()); j < end; ++j) s += units[codes[j]];
+    sums_[b] = s;
+  }
+  return sums_;
+}
+
+void Selection::choose(TokenId token, LayerId layer, std::span<const std::uint8_t> codes,
+                       BlockSet& wanted, std::span<std::uint8_t> priority) {
+  sum(layer, codes);
+  for (std::size_t b = 0; b < sums_.size(); ++b) priority[b] = priority_of(sums_[b]);
+  wanted.clear();
+  if (select_ == Select::blocks) {
+    choose_blocks(token, wanted);
+  } else {
+    choose_neurons(token, codes, wanted);
+  }
+}
+
+// The key of the last one taken: with it, "key ≥ last" is the chosen set.
+std::uint64_t Selection::last_key() {
+  scratch_ = keys_;
+  const auto last = scratch_.begin() + (wanted_count_ - 1);
+  std::nth_element(scratch_.begin(), last, scratch_.end(), std::greater<>());
+  return *last;
+}
+
+void Selection::choose_blocks(TokenId token, BlockSet& wanted) {
+  if (wanted_count_ == wanted.size()) return wanted.fill();
+  for (std::size_t b = 0; b < keys_.size(); ++b) {
+    keys_[b] = key_of(sums_[b], token, static_cast<std::int32_t>(b));
+  }
+  const std::uint64_t last = last_key();
+  for (std::size_t b = 0; b < keys_.size(); ++b) {
+    if (keys_[b] >= last) wanted.set(static_cast<BlockId>(b));
+  }
+}
+
+void Selection::choose_neurons(TokenId token, std::span<const std::uint8_t> codes,
+                               BlockSet& wanted) {
+  for (std::size_t j = 0; j < keys_.size(); ++j) {
+    keys_[j] = key_of(codes[j], token, static_cast<std::int32_t>(j));
+  }
+  const std::uint64_t last = last_key();
+  for (std::size_t j = 0; j < keys_.size(); ++j) {
+    if (keys_[j] >= last) wanted.set(static_cast<BlockId>(j) / geometry_.block_neurons);
+  }
+}
+
+}  // namespace leanstream::scheduler
