@@ -205,6 +205,16 @@ Document load_document(const std::string& path, Diagnostics& diagnostics) {
   return parse_document(text, path, diagnostics);
 }
 
+bool check_kind(const Document& document, std::string_view kind, Diagnostics& diagnostics) {
+  if (!document.root) return false;
+  const Node found = document.root["kind"];
+  if (found.is_scalar() && found.text() == kind) return true;
+  const Position& at = found ? found.position() : document.root.position();
+  diagnostics.error(at, "a {} file starts with 'kind: {}', not {}", kind, kind,
+                    found ? found.describe() : document.root.describe());
+  return false;
+}
+
 Node with_assignment(const Node& root, const std::string& assignment, Diagnostics& diagnostics) {
   const std::string where = "command line: " + assignment;
   const auto equals = assignment.find('=');

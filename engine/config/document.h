@@ -26,6 +26,10 @@ Document load_document(const std::string& path, Diagnostics& diagnostics);
 // The same of a text; `name` stands for the file in positions.
 Document parse_document(std::string_view text, const std::string& name, Diagnostics& diagnostics);
 
+// Whether the file is a map whose key `kind` says `kind`; reports when not (once: a file that was
+// no YAML has been reported).
+bool check_kind(const Document& document, std::string_view kind, Diagnostics& diagnostics);
+
 // A copy of `root` changed by "dotted.name=value", as on the command line; the value is YAML.
 // Positions in it read "command line: dotted.name=value".
 Node with_assignment(const Node& root, const std::string& assignment, Diagnostics& diagnostics);

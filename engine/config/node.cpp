@@ -1,5 +1,6 @@
 #include "engine/config/node.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "engine/base/check.h"
@@ -121,6 +122,15 @@ Node Node::without(std::string_view key) const {
     if (entry.key != key) rest.push_back(entry);
   }
   return map(position(), std::move(rest));
+}
+
+Node Node::only(const std::vector<std::string>& keys) const {
+  if (!is_map()) return *this;
+  std::vector<Entry> kept;
+  for (const auto& entry : entries()) {
+    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) kept.push_back(entry);
+  }
+  return map(position(), std::move(kept));
 }
 
 std::string Node::describe() const {

@@ -50,6 +50,8 @@ class Node {
   Node with(std::string_view dotted_name, const Node& value, Diagnostics& diagnostics) const;
   // A copy of a map without this key.
   Node without(std::string_view key) const;
+  // A copy of a map with these keys only.
+  Node only(const std::vector<std::string>& keys) const;
 
   // "a map", "a list", "nothing" or the quoted text, for messages.
   std::string describe() const;

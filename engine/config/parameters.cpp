@@ -95,8 +95,10 @@ void check_keys(const Node& node, const std::vector<std::string>& names,
 }
 
 void report_missing(const Node& parent, const ParameterInfo& info, Diagnostics& diagnostics) {
-  diagnostics.error(parent.position(), "'{}' is missing: {}, {}", info.name, info.type_name,
-                    info.help);
+  std::vector<std::string> inside;
+  for (const auto& child : info.children) inside.push_back(child.name);
+  diagnostics.error(parent.position(), "'{}' is missing: {}{}{}, {}", info.name, info.type_name,
+                    inside.empty() ? "" : " of ", join(inside), info.help);
 }
 
 }  // namespace detail

@@ -13,6 +13,7 @@
 // std::optional<M> is a parameter that may be absent.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <functional>
@@ -254,12 +255,10 @@ class Table {
     detail::check_keys(node, names(), also, diagnostics);
     for (const auto& p : parameters_) {
       const Node value = node[p.info.name];
-      const bool is_section = p.info.type == Type::section;
+      const bool absent = !value || (value.is_null() && p.info.type == Type::section);
       if (value.is_null() && p.info.optional) continue;
-      if (value && !(value.is_null() && is_section)) {
+      if (!absent) {
         p.read(value, p.info, object, diagnostics);
-      } else if (is_section && !p.info.optional) {
-        p.read(Node::map(value ? value.position() : node.position()), p.info, object, diagnostics);
       } else if (p.info.required) {
         detail::report_missing(node, p.info, diagnostics);
       }
@@ -290,14 +289,16 @@ class Table {
   std::vector<Parameter<T>> parameters_;
 };
 
-// A map of its own inside the component's. `table` must outlive the parameter. Absent, it is read
-// as an empty map, so that its required parameters are missed; an optional one may be absent.
+// A map of its own inside the component's. `table` must outlive the parameter. It is required when
+// one of its parameters is, unless it is optional.
 template <typename T, typename M>
 Parameter<T> section(std::string name, M T::*member, const Table<detail::Stored<M>>& table,
                      std::string help) {
   auto info = detail::info(std::move(name), Type::section, "a map", std::move(help));
   info.children = table.describe();
   info.optional = !std::same_as<M, detail::Stored<M>>;
+  info.required = !info.optional && std::any_of(info.children.begin(), info.children.end(),
+                                                [](const auto& p) { return p.required; });
   return {std::move(info),
           [member, &table](const Node& n, const ParameterInfo&, T& object, Diagnostics& d) {
             const auto* present = detail::StoredIn<M>::get(object.*member);

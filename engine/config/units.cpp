@@ -1,5 +1,6 @@
 #include "engine/config/units.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -151,6 +152,11 @@ std::string format_quantity(double value, Dimension dimension) {
     return parse_quantity(brief, dimension, ignored) == value ? brief
                                                               : fmt::format("{}{}", number, tail);
   };
+  const auto is_synonym = [&](const Unit& unit) {
+    const auto first = std::find_if(units(dimension).begin(), units(dimension).end(),
+                                    [&](const Unit& u) { return u.scale == unit.scale; });
+    return first->name != unit.name;
+  };
   const auto reads_back = [&](const std::string& text) {
     return parse_quantity(text, dimension, ignored) == value;
   };
@@ -159,14 +165,14 @@ std::string format_quantity(double value, Dimension dimension) {
     if (reads_back(percent)) return percent;
   }
   const auto& candidates = units(dimension);
-  std::string best = spell(candidates.front());
+  std::string best;
   for (const auto& unit : candidates) {
     const double size = std::abs(value / unit.scale);
-    if (size < 1 || size >= 10'000) continue;
+    if (size < 1 || size >= 1000 || is_synonym(unit)) continue;
     const std::string text = spell(unit);
-    if (text.size() < best.size() && reads_back(text)) best = text;
+    if (reads_back(text) && (best.empty() || text.size() < best.size())) best = text;
   }
-  return best;
+  return best.empty() ? spell(candidates.front()) : best;
 }
 
 }  // namespace leanstream::config

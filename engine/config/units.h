@@ -45,7 +45,8 @@ std::string unit_names(Dimension dimension);
 std::optional<double> parse_quantity(std::string_view text, Dimension dimension,
                                      std::string& error);
 
-// The shortest text that parse_quantity reads back as exactly this value.
+// The shortest text with a number in [1, 1000) that parse_quantity reads back as exactly this
+// value; ratios as percentages.
 std::string format_quantity(double value, Dimension dimension);
 
 }  // namespace leanstream::config

@@ -50,6 +50,11 @@ struct PredictorCost {
   std::int32_t layers = 0;
 };
 
+struct Predictors {
+  PredictorCost stacked_hash;
+  PredictorCost low_rank_mlp;
+};
+
 struct Platform {
   std::string name;
   std::string description;
@@ -57,8 +62,7 @@ struct Platform {
   Memory memory;
   Accelerator accelerator;
   Cpu cpu;
-  PredictorCost stacked_hash;
-  PredictorCost low_rank_mlp;
+  Predictors predictors;
 };
 
 }  // namespace leanstream::platform

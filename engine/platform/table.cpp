@@ -1,0 +1,142 @@
+// The parameters of a platform file.
+#include "engine/platform/platform_file.h"
+
+namespace leanstream::platform {
+namespace {
+
+using config::Dimension;
+using config::integer;
+using config::quantity;
+using config::section;
+using config::Table;
+
+const Table<Flash>& flash_table() {
+  static const Table<Flash> t{
+      quantity("bandwidth", &Flash::bandwidth_bytes_per_s, Dimension::bandwidth,
+               "what many large requests get together")
+          .above(0)
+          .required(),
+      quantity("stream_bandwidth", &Flash::stream_bandwidth_bytes_per_s, Dimension::bandwidth,
+               "what one request alone gets after its first byte")
+          .above(0)
+          .required(),
+      quantity("requests", &Flash::requests_per_s, Dimension::rate,
+               "requests served in a second, however small")
+          .above(0)
+          .required(),
+      quantity("latency", &Flash::latency_ns, Dimension::time,
+               "of one request until its first byte")
+          .range(1, 1e9)
+          .required(),
+      integer("queue_depth", &Flash::queue_depth, "requests in service at once")
+          .range(1, 65536)
+          .required(),
+      quantity("logical_block", &Flash::logical_block_bytes, Dimension::bytes,
+               "reads start and end at multiples of it; a power of two")
+          .range(512, 1 << 20)
+          .required(),
+      quantity("link_bandwidth", &Flash::link_bandwidth_bytes_per_s, Dimension::bandwidth,
+               "of the PCIe or UFS lanes")
+          .above(0)
+          .required(),
+      quantity("io_segment_overhead", &Flash::io_segment_overhead_ns, Dimension::time,
+               "workers meeting between two I/O segments")
+          .range(0, 1e9)
+          .required()};
+  return t;
+}
+
+const Table<Memory>& memory_table() {
+  static const Table<Memory> t{
+      quantity("bandwidth", &Memory::bandwidth_bytes_per_s, Dimension::bandwidth,
+               "what all users of the bus get together")
+          .above(0)
+          .required(),
+      quantity("capacity", &Memory::capacity_bytes, Dimension::bytes, "memory of the device")
+          .range(1 << 20, 0x1p50)
+          .required()};
+  return t;
+}
+
+const Table<Accelerator>& accelerator_table() {
+  static const Table<Accelerator> t{
+      quantity("bandwidth", &Accelerator::bandwidth_bytes_per_s, Dimension::bandwidth,
+               "streaming attention and head weights, alone on the bus")
+          .above(0)
+          .required(),
+      quantity("mlp_bandwidth", &Accelerator::mlp_bandwidth_bytes_per_s, Dimension::bandwidth,
+               "an MLP over blocks, alone on the bus")
+          .above(0)
+          .required(),
+      quantity("compute", &Accelerator::flops_per_s, Dimension::compute,
+               "a multiply and an add count as two")
+          .above(0)
+          .required(),
+      quantity("flags_segment", &Accelerator::flags_segment_ns, Dimension::time,
+               "cost of an MLP segment released by flags inside a running kernel")
+          .range(0, 1e9)
+          .required(),
+      quantity("polling_segment", &Accelerator::polling_segment_ns, Dimension::time,
+               "cost of an MLP segment whose end the host polls")
+          .range(0, 1e9)
+          .required(),
+      quantity("device_segment", &Accelerator::device_segment_ns, Dimension::time,
+               "cost of an MLP segment with a launch and a device-wide wait")
+          .range(0, 1e9)
+          .required()};
+  return t;
+}
+
+const Table<Cpu>& cpu_table() {
+  static const Table<Cpu> t{
+      integer("cores", &Cpu::cores, "cores of the CPU").range(1, 4096).required(),
+      quantity("bandwidth", &Cpu::bandwidth_bytes_per_s, Dimension::bandwidth,
+               "what one core can draw from the bus")
+          .above(0)
+          .required()};
+  return t;
+}
+
+const Table<PredictorCost>& predictor_table() {
+  static const Table<PredictorCost> t{
+      quantity("time", &PredictorCost::time_ns, Dimension::time, "one prediction for one layer")
+          .range(1, 1e10)
+          .required(),
+      quantity("memory", &PredictorCost::bytes, Dimension::bytes, "of all layers")
+          .range(1, 0x1p50)
+          .required(),
+      integer("hidden", &PredictorCost::hidden, "of the model it was measured with")
+          .range(1, 1 << 20)
+          .required(),
+      integer("ffn", &PredictorCost::ffn, "of the model it was measured with")
+          .range(1, 1 << 24)
+          .required(),
+      integer("layers", &PredictorCost::layers, "of the model it was measured with")
+          .range(1, 4096)
+          .required()};
+  return t;
+}
+
+const Table<Predictors>& predictors_table() {
+  static const Table<Predictors> t{section("stacked_hash", &Predictors::stacked_hash,
+                                           predictor_table(), "stacked learnable hashing"),
+                                   section("low_rank_mlp", &Predictors::low_rank_mlp,
+                                           predictor_table(), "a low-rank MLP for each layer")};
+  return t;
+}
+
+}  // namespace
+
+const Table<Platform>& table() {
+  static const Table<Platform> t{
+      config::text("description", &Platform::description, "the device in a sentence").required(),
+      section("flash", &Platform::flash, flash_table(), "the storage"),
+      section("memory", &Platform::memory, memory_table(), "the memory bus"),
+      section("accelerator", &Platform::accelerator, accelerator_table(), "the GPU"),
+      section("cpu", &Platform::cpu, cpu_table(), "the processor"),
+      section("predictors", &Platform::predictors, predictors_table(),
+              "what predictions cost, at a reference shape; scaled by hidden · ffn")};
+  return t;
+}
+
+}  // namespace leanstream::platform
