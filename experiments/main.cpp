@@ -11,6 +11,8 @@
 int main(int argc, char** argv) {
   CLI::App app{"LeanStream: LLM inference with MLP weights streamed from flash, simulated and real"};
   app.require_subcommand(1);
+  leanstream::commands::add_check(app);
+  leanstream::commands::add_list(app);
   leanstream::commands::add_trace(app);
   try {
     app.parse(argc, argv);

@@ -13,7 +13,9 @@ class CommandFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+void add_check(CLI::App& app);
 void add_evaluate(CLI::App& app);
+void add_list(CLI::App& app);
 void add_trace(CLI::App& app);
 
 }  // namespace leanstream::commands
