@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   leanstream::commands::add_check(app);
   leanstream::commands::add_list(app);
+  leanstream::commands::add_report(app);
   leanstream::commands::add_trace(app);
   try {
     app.parse(argc, argv);

@@ -16,6 +16,7 @@ class CommandFailed : public std::runtime_error {
 void add_check(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_list(CLI::App& app);
+void add_report(CLI::App& app);
 void add_trace(CLI::App& app);
 
 }  // namespace leanstream::commands
