@@ -135,7 +135,7 @@ void run_info(const InfoOptions& options) {
   if (options.json) {
     Json out = header_json(trace);
     out["statistics"] = statistics_json(statistics);
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", out.dump(2, ' ', false, Json::error_handler_t::replace));
     return;
   }
   print_header(trace);
