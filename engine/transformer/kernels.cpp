@@ -21,6 +21,7 @@ struct Vector {
 
 constexpr Index kTokens = 4;      // tokens of a register tile
 constexpr Index kOutputs = 3;     // vectors (or dot products) beside each other in a tile
+constexpr Index kRowsOfSum = 32;  // summed by themselves first: one long f32 sum loses 5 bits
 constexpr Index kCacheRows = 48;  // weight rows that stay in the second-level cache
 
 template <int Lanes>
@@ -92,29 +93,35 @@ template <int Lanes, Index T, Index O, typename Row>
 LEANSTREAM_INLINE void product_tile(const float* c, Index c_stride, Index inner, const Row& row,
                                     float* y, Index y_stride) {
   using V = typename Vector<Lanes>::Type;
-  V sums[T][O];
-  for (Index t = 0; t < T; ++t) {
-    for (Index o = 0; o < O; ++o) {
-      std::memcpy(&sums[t][o], y + t * y_stride + o * Lanes, sizeof(V));
+  V totals[T][O] = {};
+  for (Index first = 0; first < inner; first += kRowsOfSum) {
+    const Index last = std::min(inner, first + kRowsOfSum);
+    V sums[T][O] = {};
+    for (Index j = first; j < last; ++j) {
+      const float* from = row(j);
+      V b[O];
+      for (Index o = 0; o < O; ++o) std::memcpy(&b[o], from + o * Lanes, sizeof(V));
+      for (Index t = 0; t < T; ++t) {
+        const float factor = c[t * c_stride + j];
+        for (Index o = 0; o < O; ++o) sums[t][o] += factor * b[o];
+      }
     }
-  }
-  for (Index j = 0; j < inner; ++j) {
-    const float* from = row(j);
-    V b[O];
-    for (Index o = 0; o < O; ++o) std::memcpy(&b[o], from + o * Lanes, sizeof(V));
     for (Index t = 0; t < T; ++t) {
-      const float factor = c[t * c_stride + j];
-      for (Index o = 0; o < O; ++o) sums[t][o] += factor * b[o];
+      for (Index o = 0; o < O; ++o) totals[t][o] += sums[t][o];
     }
   }
   for (Index t = 0; t < T; ++t) {
     for (Index o = 0; o < O; ++o) {
-      std::memcpy(y + t * y_stride + o * Lanes, &sums[t][o], sizeof(V));
+      V value;
+      float* to = y + t * y_stride + o * Lanes;
+      std::memcpy(&value, to, sizeof(V));
+      value += totals[t][o];
+      std::memcpy(to, &value, sizeof(V));
     }
   }
 }
 
-// All tokens for Width columns from column d on.
+// All tokens for O vectors of columns from column d on.
 template <int Lanes, Index O, typename Row>
 LEANSTREAM_INLINE void product_panel(const ConstRows& c, const Row& row, const MutableRows& y,
                                      Index d) {

@@ -92,7 +92,6 @@ void Tokenizer::read_vocabulary(const GgufFile& file) {
     std::string character;
     append_utf8(character, spelling(b));
     byte_ids_[b] = find(character);
-    if (byte_ids_[b] < 0) throw UserError("{}: no token stands for byte {}", path_, b);
   }
 }
 
@@ -144,8 +143,9 @@ void Tokenizer::encode_word(std::string_view word, std::vector<std::int32_t>& id
     if (const Merge* merge = merge_of(a, b)) queue.push({merge->rank, left, a, b});
   };
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    nodes[i] = {byte_ids_[static_cast<unsigned char>(word[i])], i == 0 ? kEnd : i - 1,
-                i + 1 == nodes.size() ? kEnd : i + 1};
+    const auto byte = static_cast<unsigned char>(word[i]);
+    if (byte_ids_[byte] < 0) throw UserError("{}: the model has no token for byte {}", path_, byte);
+    nodes[i] = {byte_ids_[byte], i == 0 ? kEnd : i - 1, i + 1 == nodes.size() ? kEnd : i + 1};
   }
   for (std::size_t i = 0; i < nodes.size(); ++i) offer(i);
   while (!queue.empty()) {

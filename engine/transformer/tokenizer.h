@@ -25,7 +25,8 @@ class Tokenizer {
   // Throws UserError when metadata is missing, inconsistent, or of another kind of tokenizer.
   explicit Tokenizer(const GgufFile& file);
 
-  // Ids of the text; no token is put in front (see adds_begin).
+  // Ids of the text; no token is put in front (see adds_begin). Throws UserError for a byte that no
+  // token spells (some models lack a few control characters).
   std::vector<std::int32_t> encode(std::string_view text,
                                    Special special = Special::kLiteral) const;
 
@@ -58,7 +59,7 @@ class Tokenizer {
   std::vector<std::int32_t> special_;  // control tokens, the longest name first
   std::unordered_map<std::string, std::int32_t> ids_;
   std::unordered_map<std::uint64_t, Merge> merges_;  // by left · 2³² + right
-  std::array<std::int32_t, 256> byte_ids_{};
+  std::array<std::int32_t, 256> byte_ids_{};         // −1: no token
   bool adds_begin_ = false;
   std::int32_t begin_ = -1;
   std::int32_t end_ = -1;
