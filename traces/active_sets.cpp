@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "engine/base/check.h"
@@ -40,7 +41,7 @@ Cut select_active(std::span<const std::uint8_t> codes, TokenId token, std::int32
   }
   if (tied.empty()) return cut;
   const auto end = tied.begin() + cut.chosen;
-  std::nth_element(tied.begin(), end, tied.end());
+  std::nth_element(tied.begin(), end, tied.end(), std::greater<>());
   std::for_each(tied.begin(), end, [&](const auto& entry) { out.set(entry.second); });
   return cut;
 }

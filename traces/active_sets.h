@@ -19,8 +19,9 @@ struct Cut {
   std::int32_t chosen = 0;  // of those, how many were taken: the hash decided when chosen < tied
 };
 
-// The `count` neurons with the highest codes; of equal codes those with the smallest
-// mix(token, neuron). `out` has room for codes.size() neurons and is overwritten.
+// The `count` neurons with the highest codes; of equal codes those with the largest
+// mix(token, neuron), as the scheduler chooses. `out` has room for codes.size() neurons and is
+// overwritten.
 Cut select_active(std::span<const std::uint8_t> codes, TokenId token, std::int32_t count,
                   BlockSet& out);
 

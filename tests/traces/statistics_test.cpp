@@ -29,7 +29,7 @@ class StatisticsTest : public testing::Test {
     std::set<std::tuple<int, std::uint64_t, int>> order;
     for (int j = 0; j < trace.ffn(); ++j) {
       order.emplace(-int{trace.importance(t, l)[static_cast<std::size_t>(j)]},
-                    mix(static_cast<std::uint64_t>(t), static_cast<std::uint64_t>(j)), j);
+                    ~mix(static_cast<std::uint64_t>(t), static_cast<std::uint64_t>(j)), j);
     }
     Ids ids;
     for (const auto& [code, hash, j] : order) {
