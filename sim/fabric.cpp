@@ -33,9 +33,9 @@ constexpr double kTogetherS = 1e-12;      // dates nearer than this are the same
 #endif
 #endif
 #if defined(__SANITIZE_ADDRESS__) || defined(LEANSTREAM_ADDRESS_SANITIZER)
-constexpr const char* kContexts = "--cfg=contexts/factory:thread";  // it cannot follow stack swaps
+constexpr bool kThreads = true;  // the sanitizer cannot follow SimGrid's swapped stacks
 #else
-constexpr const char* kContexts = "--cfg=contexts/factory:raw";
+constexpr bool kThreads = false;
 #endif
 
 s4u::Engine& make_engine() {
@@ -45,7 +45,6 @@ s4u::Engine& make_engine() {
   static std::vector<std::string> options = {
       "leanstream",
       "--log=root.threshold:error",
-      kContexts,
       "--cfg=network/model:CM02",       // no factors of real networks on latency and bandwidth
       "--cfg=network/crosstraffic:0",   // nothing flows back
       "--cfg=network/optim:Full",       // few flows: faster than lazy updates
