@@ -18,7 +18,7 @@ constexpr std::chrono::seconds time_limit{20};
 
 // Distinct also for colour-blind readers, dark enough on white; marks differ as well.
 constexpr std::array palette = {"#0063a8", "#d1490c", "#00825f", "#a3458a", "#b07d00",
-                                "#3d9fd8", "#5a5a5a", "#8a3324", "#6a7d00", "#5b4bb0"};
+                                "#3d9fd8", "#1c2128", "#8a5a2b", "#6a7d00", "#5b4bb0"};
 constexpr std::array marks = {7, 5, 9, 13, 11, 15, 6, 4, 8, 12};
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {

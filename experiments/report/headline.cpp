@@ -52,6 +52,25 @@ std::string cell_html(const Results& results, const Cell* cell, const Column& co
   return out;
 }
 
+// The size of a budget stands below the way in which it was given.
+std::string budget_heading(const std::string& text) {
+  const std::size_t size = text.find(" (");
+  if (size == std::string::npos) return escape(text);
+  return escape(text.substr(0, size)) + "<br>" + escape(text.substr(size + 1));
+}
+
+std::string failures(const Results& results) {
+  std::string items;
+  for (std::size_t row = 0; row < results.table.rows.size(); ++row) {
+    const std::string& failure = results.table.text(row, "failure");
+    if (failure.empty()) continue;
+    items += fmt::format("<li>{} at {}: {}</li>", escape(results.table.text(row, "system")),
+                         bytes(results.table.number(row, "memory_budget_bytes")), escape(failure));
+  }
+  if (items.empty()) return "";
+  return "<div class=\"notes\"><b>Runs that failed</b><ul>" + items + "</ul></div>\n";
+}
+
 std::string facet_table(const Results& results, const Facet& facet) {
   double fastest = 0;
   for (const Cell& cell : facet.cells) {
@@ -64,7 +83,7 @@ std::string facet_table(const Results& results, const Facet& facet) {
   table.header = {"system"};
   std::vector<Column> columns;
   for (const double budget : facet.budgets_bytes) {
-    table.header.push_back(escape(budget_text(results, facet, budget)));
+    table.header.push_back(budget_heading(budget_text(results, facet, budget)));
     columns.push_back(column_of(results, facet, budget));
   }
   for (const std::size_t system : facet.systems()) {
@@ -92,7 +111,7 @@ std::string headline_section(const Results& results) {
   return section("headline", "Tokens per second", lead,
                  for_each_facet(results, [&](const Facet& facet, std::size_t) {
                    return facet_table(results, facet);
-                 }));
+                 }) + failures(results));
 }
 
 }  // namespace leanstream::report

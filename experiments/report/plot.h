@@ -18,6 +18,7 @@ struct Series {
   std::string colour;
   int mark = 7;  // gnuplot's point type
   int dash = 1;  // gnuplot's dash type
+  double thickness = 2;
   std::vector<std::pair<double, double>> points;
 };
 
@@ -25,6 +26,10 @@ struct Tick {
   double at = 0;
   std::string label;
 };
+
+// Where the name of each line stands: in the right margin, beside its last point, or nowhere (the
+// page has a legend).
+enum class LineNames { in_margin, beside_last_point, none };
 
 struct LinePlot {
   std::string x_label;
@@ -36,7 +41,7 @@ struct LinePlot {
   std::string corner;            // small grey text: where the figures come from
   int width = 760;
   int height = 400;
-  bool label_lines = true;  // at the right end of each line; otherwise the page has a legend
+  LineNames names = LineNames::in_margin;
 };
 
 struct Bar {

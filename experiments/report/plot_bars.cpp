@@ -11,7 +11,7 @@ namespace {
 
 constexpr double bar_pitch = 27;  // pixels from bar to bar
 constexpr double above = 24;
-constexpr double below = 48;
+constexpr double below = 56;
 
 double total(const Bar& bar) {
   double sum = 0;

@@ -1,4 +1,4 @@
-// Lines with marks, named at their right end.
+// Lines with marks and their names.
 #include <algorithm>
 #include <limits>
 
@@ -30,8 +30,9 @@ struct Area {
 Area area_of(const LinePlot& plot) {
   std::size_t longest = 0;
   for (const Series& series : plot.series) longest = std::max(longest, series.label.size());
-  const double margin = plot.label_lines ? 20 + 7.6 * static_cast<double>(longest) : 14;
-  return {62, plot.width - margin, 48, plot.height - 26.0};
+  const double margin =
+      plot.names != LineNames::none ? 20 + 7.6 * static_cast<double>(longest) : 14;
+  return {62, plot.width - margin, 56, plot.height - 26.0};
 }
 
 // Heights of the line labels in pixels, moved apart where they would overlap.
@@ -77,18 +78,22 @@ std::string x_axis(const LinePlot& plot, Range& x) {
   return script + ")\n";
 }
 
-std::string line_labels(const LinePlot& plot, const Area& area, double y_end) {
+std::string line_names(const LinePlot& plot, const Area& area, const Range& x, double y_end) {
   std::vector<double> wanted;
   for (const Series& series : plot.series) {
     const double share = series.points.empty() ? 0 : series.points.back().second / y_end;
     wanted.push_back(area.bottom + share * (area.top - area.bottom));
   }
   const std::vector<double> height = spread(wanted, area.bottom, area.top);
+  const double per_unit = (area.right - area.left) / (x.most - x.least);
   std::string script;
   for (std::size_t i = 0; i < plot.series.size(); ++i) {
     if (plot.series[i].points.empty()) continue;
+    const double at = plot.names == LineNames::in_margin
+                          ? area.right
+                          : area.left + (plot.series[i].points.back().first - x.least) * per_unit;
     script += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left textcolor rgb {}\n",
-                          quoted(plot.series[i].label), (area.right + 8) / plot.width,
+                          quoted(plot.series[i].label), (at + 9) / plot.width,
                           height[i] / plot.height, quoted(plot.series[i].colour));
   }
   return script;
@@ -107,9 +112,9 @@ std::string data_blocks(const LinePlot& plot) {
     const Series& series = plot.series[i];
     if (series.points.empty()) continue;
     script += fmt::format(
-        "{}$s{} using 1:2 with linespoints linewidth 2 pointsize 0.75 pointtype {} dashtype {} "
+        "{}$s{} using 1:2 with linespoints linewidth {} pointsize 0.75 pointtype {} dashtype {} "
         "linecolor rgb {}",
-        first ? "" : ", ", i, series.mark, series.dash, quoted(series.colour));
+        first ? "" : ", ", i, series.thickness, series.mark, series.dash, quoted(series.colour));
     first = false;
   }
   return first ? script + "NaN notitle\n" : script + "\n";
@@ -141,7 +146,7 @@ std::string draw(const LinePlot& plot, std::string_view id, std::string_view alt
       "set xlabel {} textcolor rgb '#3c424b' offset 0,0.3\n"
       "set ylabel {} textcolor rgb '#3c424b' offset 1.2,0\n",
       axis.end, axis.step, quoted(plot.x_label), quoted(plot.y_label));
-  if (plot.label_lines) script += line_labels(plot, area, axis.end);
+  if (plot.names != LineNames::none) script += line_names(plot, area, x, axis.end);
   return render(script + data_blocks(plot), id, alt);
 }
 

@@ -57,8 +57,8 @@ std::string page_header(const Results& results, const std::string& name) {
     const std::string value = manifest_text(results, key, "");
     if (!value.empty()) line += fmt::format(" · {} {}", key, value);
   }
-  return fmt::format("<header><div><h1>{}</h1><p class=\"lead\">{}</p>{}</div></header>\n",
-                     escape(name), escape(line), badges(results));
+  return fmt::format("<header><div><h1>{}</h1><p>{}</p></div></header>\n", escape(name),
+                     escape(line));
 }
 
 std::string notes(const Results& results) {

@@ -12,7 +12,7 @@ namespace {
 
 Series series_of(const Results& results, const Facet& facet, std::size_t system,
                  const std::function<std::optional<double>(const Cell&)>& x) {
-  Series series{results.systems[system], series_colour(system), series_mark(system), 1, {}};
+  Series series{results.systems[system], series_colour(system), series_mark(system), 1, 2, {}};
   for (const Cell& cell : facet.cells) {
     if (cell.system != system) continue;
     const auto at = x(cell);
@@ -44,6 +44,7 @@ std::string share_plot(const Results& results, const Facet& facet, std::size_t i
   plot.x_label = "importance share";
   plot.y_label = "tokens per second";
   plot.x_from_zero = false;
+  plot.names = LineNames::beside_last_point;
   plot.corner = results.origin();
   for (const std::size_t system : facet.systems()) {
     plot.series.push_back(series_of(results, facet, system, [&](const Cell& cell) {

@@ -34,13 +34,14 @@ th, td { padding: .3rem .8rem; border-bottom: 1px solid var(--line); text-align:
 th { font-weight: 600; } thead th { border-bottom: 2px solid #c6ccd4; vertical-align: bottom; }
 th:first-child, td.text { text-align: left; white-space: nowrap; }
 tbody tr:hover { background: var(--wash); }
-table.headline { width: 100%; } .headline td { min-width: 8.5rem; vertical-align: top; }
+.headline td, .headline thead th { min-width: 9.6rem; vertical-align: top; }
+.headline thead th:first-child { vertical-align: bottom; }
 .headline tbody th { vertical-align: top; padding-top: .42rem; }
 .headline b { font-size: 1.12rem; } .headline small { color: var(--soft); }
 .headline .bar { display: block; height: 4px; border-radius: 2px; margin: .12rem 0 .12rem auto; }
 .headline small.kept, .headline small.less, .headline small:last-child { display: block; }
 .headline small.less, .less { color: #a33a00; font-weight: 600; } .none { color: #8a8f98; }
-table.pairs td { text-align: left; overflow-wrap: anywhere; }
+table.pairs td, table.pairs thead th { text-align: left; overflow-wrap: anywhere; }
 table.pairs th { font-weight: 500; }
 .dot { display: inline-block; width: .7em; height: .7em; border-radius: 50%; margin-right: .5em; }
 figure { margin: .5rem 0 1rem; } figcaption { font-weight: 600; font-size: .92rem; }

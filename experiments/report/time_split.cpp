@@ -50,7 +50,7 @@ std::string facet_plots(const Results& results, const Facet& facet, std::size_t 
   for (const double budget : facet.budgets_bytes) {
     BarPlot plot;
     plot.x_label = "milliseconds per token";
-    plot.corner = fmt::format("{}, {}", budget_text(results, facet, budget), results.origin());
+    plot.corner = results.origin();
     for (const Part& part : parts) plot.colours.emplace_back(part.colour);
     plot.colours.emplace_back(other_colour);
     plot.width = 560;
@@ -96,7 +96,7 @@ std::string time_section(const Results& results) {
   if (std::none_of(parts.begin(), parts.end(), known)) return "";
   std::vector<LegendEntry> entries;
   for (const Part& part : parts) entries.push_back({part.title, part.colour});
-  entries.push_back({"other (attention's wait, head, sampling)", other_colour});
+  entries.push_back({"other", other_colour});
   return section("time", "Where the time of a token goes",
                  "The accelerator's time for one token. What waits for flash is what more "
                  "overlap, better caching or fewer bytes can win.",

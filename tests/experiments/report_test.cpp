@@ -176,6 +176,15 @@ TEST_F(ReportTest, DoesWithoutWhatIsOptional) {
   EXPECT_THAT(html, HasSubstr("trace of unknown kind"));
 }
 
+TEST_F(ReportTest, ListsTheRunsThatFailed) {
+  write_file(folder_ + "/results.csv",
+             "system,memory_budget_bytes,tokens_per_s,failure\na,1,2,\nb,1,,out of <slots>\n"
+             "c,,,no such system\n");
+  const std::string html = report_html(Results::load(folder_));
+  EXPECT_THAT(html, HasSubstr("<li>b at 1 B: out of &lt;slots&gt;</li>"));
+  EXPECT_THAT(html, HasSubstr("c at –: no such system"));
+}
+
 TEST_F(ReportTest, RefusesWhatIsBroken) {
   const auto load = [&] { return error_of([&] { Results::load(folder_); }); };
   write_file(folder_ + "/manifest.json", "{");
