@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "engine/base/error.h"
 #include "experiments/commands/commands.h"
@@ -12,9 +13,15 @@ int main(int argc, char** argv) {
   CLI::App app{"LeanStream: LLM inference with MLP weights streamed from flash, simulated and real"};
   app.require_subcommand(1);
   leanstream::commands::add_check(app);
+  leanstream::commands::add_evaluate(app);
   leanstream::commands::add_list(app);
   leanstream::commands::add_report(app);
+  leanstream::commands::add_run(app);
+  leanstream::commands::add_sweep(app);
   leanstream::commands::add_trace(app);
+  for (int i = 0; i < argc; ++i) {
+    leanstream::commands::command_line() += (i > 0 ? " " : "") + std::string(argv[i]);
+  }
   try {
     app.parse(argc, argv);
     return 0;

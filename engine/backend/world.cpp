@@ -27,16 +27,21 @@ bool register_world(const std::string& name, const std::string& help, MakeWorld 
   return added;
 }
 
-std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec) {
-  const auto found = registry().find(name);
-  if (found != registry().end()) return found->second.make(spec);
+void check_world(const std::string& name) {
+  if (registry().contains(name)) return;
   std::vector<std::string> names;
   for (const auto& [known, entry] : registry()) names.push_back(known);
-  throw UserError("this build has no backend '{}'; it has: {}{}{}", name, fmt::join(names, ", "),
+  throw UserError("this build has no backend '{}'; it has: {}{}{}", name,
+                  names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
                   suggestion(name, names),
                   name == "sim" ? " (the simulated world needs SimGrid: install libsimgrid-dev and "
                                   "configure again)"
                                 : "");
+}
+
+std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec) {
+  check_world(name);
+  return registry().at(name).make(spec);
 }
 
 std::vector<WorldInfo> worlds() {

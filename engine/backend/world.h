@@ -40,6 +40,9 @@ using MakeWorld = std::unique_ptr<Backend> (*)(const WorldSpec& spec);
 bool register_world(const std::string& name, const std::string& help, MakeWorld make);
 
 // Throws UserError with the worlds of this build when `name` is not one of them.
+void check_world(const std::string& name);
+
+// Checks and makes it.
 std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec);
 
 struct WorldInfo {

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include <stdexcept>
+#include <string>
 
 namespace leanstream::commands {
 
@@ -13,10 +14,15 @@ class CommandFailed : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The command line as it was typed, for manifests and for messages that say how to repeat a run.
+std::string& command_line();
+
 void add_check(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_list(CLI::App& app);
 void add_report(CLI::App& app);
+void add_run(CLI::App& app);
+void add_sweep(CLI::App& app);
 void add_trace(CLI::App& app);
 
 }  // namespace leanstream::commands

@@ -1,1 +1,0 @@
-#include "experiments/commands/commands.h"

@@ -1,0 +1,95 @@
+// leanstream run and leanstream sweep.
+#include <cstdio>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/base/error.h"
+#include "experiments/commands/commands.h"
+#include "experiments/report/csv.h"
+#include "experiments/report/report.h"
+#include "experiments/run/runner.h"
+
+namespace leanstream::commands {
+namespace {
+
+struct Options {
+  run::RunnerOptions runner;
+  bool json = false;
+  bool no_report = false;
+};
+
+std::string rows_as_json(const std::string& folder) {
+  const auto table = report::CsvTable::read(folder + "/results.csv");
+  auto rows = nlohmann::ordered_json::array();
+  for (const auto& row : table.rows) {
+    auto object = nlohmann::ordered_json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      // Metrics are numbers; names, and budgets as written, stay texts.
+      const auto value = nlohmann::ordered_json::parse(row[i], nullptr, /*allow_exceptions=*/false);
+      if (row[i].empty()) {
+        object[table.header[i]] = nullptr;
+      } else {
+        object[table.header[i]] = value.is_number() && table.header[i] != "commands_hash"
+                                      ? value
+                                      : nlohmann::ordered_json(row[i]);
+      }
+    }
+    rows.push_back(object);
+  }
+  return rows.dump(2);
+}
+
+void execute(const Options& options) {
+  const run::Outcome outcome = run::run_experiment(options.runner);
+  if (options.json) {
+    std::printf("%s\n", rows_as_json(outcome.folder).c_str());
+  } else {
+    const auto results = report::Results::load(outcome.folder);
+    std::printf("%s\nresults: %s/results.csv\n", report::headline_text(results).c_str(),
+                outcome.folder.c_str());
+    if (!options.no_report) {
+      std::printf("report: %s\n", report::write_report(results, "").c_str());
+    }
+  }
+  if (outcome.failures.empty()) return;
+  std::string text;
+  for (const auto& failure : outcome.failures) text += "leanstream: " + failure + "\n";
+  text += fmt::format("leanstream: {} of {} cells failed", outcome.failures.size(), outcome.cells);
+  if (outcome.bug) throw std::runtime_error(text + "; repeat with: " + options.runner.command);
+  throw CommandFailed(text);
+}
+
+void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
+  auto options = std::make_shared<Options>();
+  options->runner.one_cell = one_cell;
+  options->no_report = one_cell;
+  auto* command = app.add_subcommand(name, help);
+  command->add_option("EXPERIMENT", options->runner.experiment, "experiment file (YAML)")
+      ->required();
+  command->add_option("ASSIGNMENTS", options->runner.assignments,
+                      "key=value: set a parameter by its dotted name");
+  command->add_option("--backend", options->runner.backend, "the world that carries it out")
+      ->capture_default_str();
+  command->add_option("--out", options->runner.out, "output folder (default: out/<name>)");
+  command->add_flag("--json", options->json, "print the results as JSON, nothing else");
+  if (!one_cell) {
+    command->add_flag("--no-report", options->no_report, "do not write report.html");
+  }
+  command->callback([options] {
+    options->runner.command = command_line();
+    execute(*options);
+  });
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  add(app, "run", "one run: simulate (or, later, execute) one cell of an experiment", true);
+}
+
+void add_sweep(CLI::App& app) {
+  add(app, "sweep", "all cells of an experiment, then a report", false);
+}
+
+}  // namespace leanstream::commands

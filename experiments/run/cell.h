@@ -1,0 +1,51 @@
+// A cell: one run with everything it needs loaded and checked.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/backend/world.h"
+#include "engine/model/model_file.h"
+#include "engine/platform/platform_file.h"
+#include "engine/scheduler/metrics.h"
+#include "experiments/run/experiment.h"
+#include "experiments/run/system_file.h"
+#include "traces/trace.h"
+
+namespace leanstream::run {
+
+struct Cell {
+  CellSpec spec;
+  SystemSpec system;
+  model::LoadedModel model;
+  platform::LoadedPlatform platform;
+  std::shared_ptr<const traces::Trace> trace;
+  model::BlockGeometry geometry;
+  Bytes budget_bytes = 0;
+  Bytes predictor_bytes = 0;
+  backend::PredictionCharge prediction;
+  TokenId tokens = 0;
+  double density = 1;
+
+  scheduler::RunSpec run_spec() const;
+};
+
+// What a run gives; metrics are of the scheduler, the rest is derived from them.
+struct CellResult {
+  scheduler::RunMetrics metrics;
+  std::string commands_hash;
+  std::string failure;             // "" when the run reached its end
+  std::int64_t belady_misses = 0;  // the fewest any on-demand cache could have had
+  double wall_s = 0;
+};
+
+// Loads what each cell names (files are read once) and checks that it fits together: the trace is
+// of the model, the prompt leaves tokens to decode, the budget lets the system proceed. Throws
+// UserError with everything that is wrong in all cells.
+std::vector<Cell> load_cells(const std::string& path, const std::vector<std::string>& assignments);
+
+// Runs a cell in the world of that name. One simulated run a process.
+CellResult run_cell(const Cell& cell, const std::string& backend);
+
+}  // namespace leanstream::run

@@ -1,0 +1,136 @@
+#include "experiments/run/experiment.h"
+
+#include "engine/base/error.h"
+
+namespace leanstream::run {
+namespace {
+
+using config::Diagnostics;
+using config::Json;
+using config::Node;
+using config::ParameterInfo;
+
+constexpr std::size_t kMostCells = 100'000;
+
+config::Parameter<Experiment> changes(std::string name, Node Experiment::*member,
+                                      std::string help) {
+  auto parse = [](const Node& node, const ParameterInfo& info,
+                  Diagnostics& d) -> std::optional<Node> {
+    if (node.is_map()) return node;
+    d.error(node.position(), "'{}' is a map of parameters, not {}", info.name, node.describe());
+    return std::nullopt;
+  };
+  const auto print = [](auto&& self, const Node& node) -> Json {
+    if (!node.is_map()) return node ? Json(node.text()) : Json(nullptr);
+    Json json = Json::object();
+    for (const auto& entry : node.entries()) json[entry.key] = self(self, entry.value);
+    return json;
+  };
+  return config::custom<Experiment>(
+      std::move(name), member, "a map", parse,
+      [print](const Node& node) { return print(print, node); }, std::move(help));
+}
+
+// The axes of a sweep, checked: every one a list with at least one item.
+std::vector<config::Entry> read_axes(const Node& sweep, Diagnostics& diagnostics) {
+  std::vector<config::Entry> axes;
+  if (sweep && !sweep.is_map()) {
+    diagnostics.error(sweep.position(), "'sweep' is a map of lists, not {}", sweep.describe());
+  }
+  for (const auto& axis : sweep.entries()) {
+    bool repeated = false;
+    for (const auto& other : axes) repeated = repeated || other.key == axis.key;
+    if (repeated) {
+      diagnostics.error(axis.key_position, "'{}' is swept twice", axis.key);
+    } else if (!axis.value.is_sequence() || axis.value.items().empty()) {
+      diagnostics.error(axis.value.position(), "'{}' under 'sweep' is a list of values, not {}",
+                        axis.key, axis.value.describe());
+    } else {
+      axes.push_back(axis);
+    }
+  }
+  return axes;
+}
+
+// `root` with the assignments applied; one to a swept parameter takes it out of the sweep.
+Node assign(Node root, const std::vector<std::string>& assignments, Diagnostics& diagnostics) {
+  for (const auto& assignment : assignments) {
+    const std::string key = assignment.substr(0, assignment.find('='));
+    const Node sweep = root["sweep"];
+    if (sweep && sweep[key])
+      root = root.without("sweep").with("sweep", sweep.without(key), diagnostics);
+    root = config::with_assignment(root, assignment, diagnostics);
+  }
+  return root;
+}
+
+}  // namespace
+
+const config::Table<Experiment>& experiment_table() {
+  using E = Experiment;
+  using scheduler::Select;
+  static const config::Table<E> table{
+      config::text("name", &E::name, "names the output folder").required(),
+      config::text("description", &E::description, "one line for the report"),
+      config::list("notes", &E::notes, "sentences that the report prints"),
+      config::text("platform", &E::platform, "a device, by name or path").required(),
+      changes("platform_changes", &E::platform_changes, "parameters of the device to change"),
+      config::text("model", &E::model, "a model's shape, by name or path").required(),
+      config::quantity("bytes_per_weight", &E::bytes_per_weight, config::Dimension::none,
+                       "on flash and in memory, when not that of the model file")
+          .range(0.1, 8),
+      config::text("system", &E::system, "a system, by name or path").required(),
+      changes("system_changes", &E::system_changes, "parameters of the system to change"),
+      config::text("trace", &E::trace, "recorded activations").required(),
+      config::budget("memory_budget", &E::memory_budget, "memory for blocks of the MLPs")
+          .required(),
+      config::integer("block_neurons", &E::block_neurons, "neurons of a block (k)").range(1, 4096),
+      config::choice("select", &E::select,
+                     {{"blocks", Select::blocks}, {"neurons", Select::neurons}},
+                     "choose whole blocks, or neurons and every block that holds one"),
+      config::ratio("density", &E::density, "computed share of blocks or neurons").above(0),
+      config::integer("prompt_tokens", &E::prompt_tokens, "tokens of the trace that are the prompt")
+          .range(0, 1 << 24),
+      config::integer("tokens", &E::tokens, "tokens used, prompt included; by default all")
+          .range(1, 1 << 24),
+      config::integer("seed", &E::seed, "of everything random").range(0, 9e15),
+      config::quantity("stall_timeout", &E::stall_timeout_ns, config::Dimension::time,
+                       "without any answer of a device for so long the run ends")
+          .range(1e6, 1e13)};
+  return table;
+}
+
+std::vector<CellSpec> expand(const config::Document& document,
+                             const std::vector<std::string>& assignments,
+                             Diagnostics& diagnostics) {
+  std::vector<CellSpec> cells;
+  if (!config::check_kind(document, "experiment", diagnostics)) return cells;
+  const Node root = assign(document.root, assignments, diagnostics);
+  const auto axes = read_axes(root["sweep"], diagnostics);
+  std::size_t count = 1;
+  for (const auto& axis : axes) {
+    count *= axis.value.items().size();
+    if (count > kMostCells) {
+      diagnostics.error(root["sweep"].position(), "the sweep has more than {} cells", kMostCells);
+      return cells;
+    }
+  }
+  for (std::size_t i = 0; i < count && !diagnostics.full(); ++i) {
+    CellSpec cell;
+    cell.position = root.position();
+    Node node = root.without("sweep");
+    std::size_t stride = count;
+    for (const auto& axis : axes) {
+      const auto& items = axis.value.items();
+      stride /= items.size();
+      const Node& item = items[i / stride % items.size()];
+      node = node.with(axis.key, item, diagnostics);
+      cell.swept.emplace_back(axis.key, item.text());
+    }
+    cell.experiment = experiment_table().read(node, diagnostics, {"kind"});
+    cells.push_back(std::move(cell));
+  }
+  return cells;
+}
+
+}  // namespace leanstream::run

@@ -1,0 +1,53 @@
+// Experiment files: what is run, and the lists under `sweep:` whose product is a sweep.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/config/document.h"
+#include "engine/config/memory_budget.h"
+#include "engine/config/parameters.h"
+#include "engine/scheduler/run_spec.h"
+
+namespace leanstream::run {
+
+struct Experiment {
+  std::string name;
+  std::string description;
+  std::vector<std::string> notes;
+  std::string platform;
+  std::string model;
+  std::string system;
+  std::string trace;
+  config::Node system_changes;
+  config::Node platform_changes;
+  config::MemoryBudget memory_budget;
+  std::optional<double> bytes_per_weight;
+  std::int32_t block_neurons = 1;
+  scheduler::Select select = scheduler::Select::blocks;
+  double density = 1.0;
+  std::int32_t prompt_tokens = 0;
+  std::optional<std::int32_t> tokens;
+  std::uint64_t seed = 1;
+  TimeNs stall_timeout_ns = 60'000'000'000;
+};
+
+const config::Table<Experiment>& experiment_table();
+
+// One cell of a sweep: the experiment with its swept parameters set.
+struct CellSpec {
+  std::vector<std::pair<std::string, std::string>> swept;  // dotted name, value as written
+  Experiment experiment;
+  config::Position position;  // of the file
+};
+
+// All cells of a parsed experiment file, in the order of the lists (the last varies fastest), with
+// `assignments` ("key=value" of the command line) applied first: an assignment to a swept
+// parameter replaces its list. Everything that is wrong goes to `diagnostics`.
+std::vector<CellSpec> expand(const config::Document& document,
+                             const std::vector<std::string>& assignments,
+                             config::Diagnostics& diagnostics);
+
+}  // namespace leanstream::run

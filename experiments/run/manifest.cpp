@@ -1,0 +1,111 @@
+#include "experiments/run/manifest.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include "engine/base/hash.h"
+#include "experiments/run/version.h"
+
+namespace leanstream::run {
+namespace {
+
+using config::Json;
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
+
+Json platform_json(const platform::LoadedPlatform& p) {
+  Json provenance = Json::array();
+  for (const auto& entry : p.provenance) {
+    provenance.push_back({{"name", entry.name},
+                          {"value", entry.value},
+                          {"source", platform::word(entry.source)},
+                          {"reference", entry.reference}});
+  }
+  return {{"name", p.platform.name}, {"hash", p.hash}, {"provenance", provenance}};
+}
+
+Json trace_json(const traces::Trace& trace) {
+  const auto& info = trace.info();
+  return {{"path", trace.path()},
+          {"hash", hash_file(trace.path())},
+          {"kind", std::string(traces::to_string(info.kind))},
+          {"model", info.model.name},
+          {"source", info.source},
+          {"upstream_density", info.upstream_density},
+          {"recall_density", info.recall_density},
+          {"tokens", trace.tokens()},
+          {"command", info.command}};
+}
+
+// Appends an object of a cell under its name unless it is there.
+void add_once(Json& list, const std::string& name, const Json& value) {
+  if (!list.contains(name)) list[name] = value;
+}
+
+void add_notes(Json& notes, const std::vector<std::string>& more) {
+  for (const auto& note : more) {
+    if (std::find(notes.begin(), notes.end(), Json(note)) == notes.end()) notes.push_back(note);
+  }
+}
+
+}  // namespace
+
+Json manifest(const std::vector<Cell>& cells, const std::string& backend,
+              const std::string& command) {
+  const Cell& first = cells.front();
+  const Experiment& experiment = first.spec.experiment;
+  const Version& v = version();
+  Json notes = Json::array();
+  add_notes(notes, experiment.notes);
+  Json systems = Json::object();
+  Json platforms = Json::object();
+  Json models = Json::object();
+  Json traces = Json::object();
+  Json sweep = Json::object();
+  for (const Cell& cell : cells) {
+    for (const auto& [name, value] : cell.spec.swept) {
+      auto& values = sweep[name];
+      if (std::find(values.begin(), values.end(), Json(value)) == values.end()) {
+        values.push_back(value);
+      }
+    }
+    add_once(systems, cell.system.name, system_table().write(cell.system));
+    add_once(platforms, cell.platform.platform.name,
+             platform::table().write(cell.platform.platform));
+    add_once(models, cell.model.shape.name, model::table().write(cell.model.shape));
+    if (!traces.contains(cell.trace->path())) traces[cell.trace->path()] = trace_json(*cell.trace);
+    add_notes(notes, cell.system.notes);
+  }
+  Json configuration{{"experiment", experiment_table().write(experiment)},
+                     {"sweep", sweep},
+                     {"systems", systems},
+                     {"models", models},
+                     {"platforms", platforms}};
+  return {{"name", experiment.name},
+          {"description", experiment.description},
+          {"version", v.version},
+          {"commit", v.commit},
+          {"dirty", v.dirty},
+          {"build", v.build},
+          {"command", command},
+          {"created", utc_now()},
+          {"seed", experiment.seed},
+          {"backend", backend},
+          {"cells", cells.size()},
+          {"configuration", configuration},
+          {"platform", platform_json(first.platform)},
+          {"trace", trace_json(*first.trace)},
+          {"traces", traces},
+          {"model", first.model.shape.name},
+          {"notes", notes}};
+}
+
+}  // namespace leanstream::run

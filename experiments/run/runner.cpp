@@ -1,0 +1,117 @@
+#include "experiments/run/runner.h"
+
+#include <chrono>
+#include <filesystem>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/error.h"
+#include "experiments/report/csv.h"
+#include "experiments/run/cell.h"
+#include "experiments/run/child.h"
+#include "experiments/run/manifest.h"
+#include "experiments/run/progress.h"
+#include "experiments/run/results.h"
+
+namespace leanstream::run {
+namespace {
+
+using config::Json;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kWriteEveryS = 5;
+
+struct Tables {
+  report::CsvTable results, tokens, timing;
+
+  explicit Tables(const Cell& cell) {
+    results.header = result_header(cell);
+    tokens.header = token_header(cell);
+    timing.header = timing_header();
+  }
+  void write(const std::string& folder) const {
+    results.write(folder + "/results.csv");
+    tokens.write(folder + "/tokens.csv");
+    timing.write(folder + "/timing.csv");
+  }
+};
+
+std::string label(const Cell& cell) {
+  std::string text = cell.system.name;
+  for (const auto& [name, value] : cell.spec.swept) {
+    if (name != "system") text += fmt::format(", {} {}", name, value);
+  }
+  return text;
+}
+
+std::string run_in_child(std::size_t index, const Cell& cell, const std::string& backend) {
+  const CellResult result = run_cell(cell, backend);
+  return Json{{"result", result_row(cell, result, backend)},
+              {"tokens", token_rows(index, cell, result)},
+              {"timing", timing_row(index, result)},
+              {"failure", result.failure}}
+      .dump();
+}
+
+// Adds what the child said; returns a sentence when the cell did not end well.
+std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::string& backend,
+                    Tables& tables) {
+  if (outcome.ended) {
+    const Json json = Json::parse(outcome.text);
+    tables.results.rows.push_back(json["result"].get<std::vector<std::string>>());
+    for (const auto& row : json["tokens"]) {
+      tables.tokens.rows.push_back(row.get<std::vector<std::string>>());
+    }
+    tables.timing.rows.push_back(json["timing"].get<std::vector<std::string>>());
+    return json["failure"].get<std::string>();
+  }
+  const std::string why = outcome.text.empty()
+                              ? fmt::format("the run ended with status {}", outcome.status)
+                              : outcome.text;
+  auto row = result_row(cell, CellResult{}, backend);
+  const std::size_t known = row.size() - metrics().size() - 1;
+  for (std::size_t i = known; i + 1 < row.size(); ++i) row[i].clear();
+  row.back() = why;
+  tables.results.rows.push_back(row);
+  return why;
+}
+
+}  // namespace
+
+Outcome run_experiment(const RunnerOptions& options) {
+  backend::check_world(options.backend);
+  const auto cells = load_cells(options.experiment, options.assignments);
+  if (options.one_cell && cells.size() != 1) {
+    throw UserError(
+        "{} has {} cells; set the swept parameters (key=value) so that one is left, or "
+        "use 'leanstream sweep'",
+        options.experiment, cells.size());
+  }
+  Outcome outcome;
+  outcome.cells = cells.size();
+  outcome.folder = options.out.empty() ? "out/" + cells.front().spec.experiment.name : options.out;
+  for (const char* old : {"results.csv", "tokens.csv", "timing.csv", "report.html"}) {
+    std::error_code ignored;
+    std::filesystem::remove(outcome.folder + "/" + old, ignored);
+  }
+  write_file(outcome.folder + "/manifest.json",
+             manifest(cells, options.backend, options.command).dump(2) + "\n");
+  Tables tables(cells.front());
+  Progress progress(cells.size());
+  auto written = Clock::now();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const Cell& cell = cells[i];
+    const ChildOutcome child = in_child([&] { return run_in_child(i, cell, options.backend); });
+    const std::string why = collect(child, cell, options.backend, tables);
+    if (!why.empty()) outcome.failures.push_back(fmt::format("{}: {}", label(cell), why));
+    outcome.bug = outcome.bug || (!child.ended && child.status != 2);
+    progress.show(i + 1, label(cell));
+    if (std::chrono::duration<double>(Clock::now() - written).count() > kWriteEveryS) {
+      tables.write(outcome.folder);
+      written = Clock::now();
+    }
+  }
+  tables.write(outcome.folder);
+  return outcome;
+}
+
+}  // namespace leanstream::run
