@@ -30,6 +30,10 @@ Node Node::sequence(const Position& at, std::vector<Node> items) {
       std::make_shared<const Data>(Data{Kind::sequence, at, {}, false, std::move(items), {}}));
 }
 
+Node Node::map(const Position& at) {
+  return map(at, {});
+}
+
 Node Node::map(const Position& at, std::vector<Entry> entries) {
   return Node(std::make_shared<const Data>(Data{Kind::map, at, {}, false, {}, std::move(entries)}));
 }

@@ -22,7 +22,8 @@ class Node {
   static Node null(const Position& at);
   static Node scalar(const Position& at, std::string text, bool quoted = false);
   static Node sequence(const Position& at, std::vector<Node> items);
-  static Node map(const Position& at, std::vector<Entry> entries = {});
+  static Node map(const Position& at);
+  static Node map(const Position& at, std::vector<Entry> entries);
 
   explicit operator bool() const { return data_ != nullptr; }
   bool is_null() const { return data_ && kind() == Kind::null; }

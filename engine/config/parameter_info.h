@@ -49,4 +49,8 @@ struct ParameterInfo {
   std::string default_text() const;
 };
 
+// One row for each parameter, sections under dotted names: parameter, type, default ("required"
+// when there is none), range, help. For `list`, `--help` and the documentation.
+Json parameter_rows(const std::vector<ParameterInfo>& parameters);
+
 }  // namespace leanstream::config

@@ -26,6 +26,30 @@ std::string ParameterInfo::default_text() const {
   return value.dump();
 }
 
+namespace {
+
+void add_rows(const std::vector<ParameterInfo>& parameters, const std::string& prefix, Json& rows) {
+  for (const auto& p : parameters) {
+    if (p.type == Type::section) {
+      add_rows(p.children, prefix + p.name + ".", rows);
+      continue;
+    }
+    rows.push_back({{"parameter", prefix + p.name},
+                    {"type", p.type_name},
+                    {"default", p.required ? "required" : p.default_text()},
+                    {"range", p.range.text(p.dimension)},
+                    {"help", p.help}});
+  }
+}
+
+}  // namespace
+
+Json parameter_rows(const std::vector<ParameterInfo>& parameters) {
+  Json rows = Json::array();
+  add_rows(parameters, "", rows);
+  return rows;
+}
+
 namespace detail {
 
 ParameterInfo info(std::string name, Type type, std::string type_name, std::string help) {

@@ -118,7 +118,7 @@ Parameter<T> quantity(std::string name, M T::*member, Dimension dimension, std::
         if constexpr (std::floating_point<V>) {
           return value;
         } else {
-          const auto largest = static_cast<double>(std::numeric_limits<V>::max() / 2);
+          const auto largest = static_cast<double>(std::numeric_limits<V>::max()) / 2;
           if (!value || !within(n, *value, largest, i, d)) return std::nullopt;
           return static_cast<V>(std::round(*value));
         }

@@ -161,7 +161,7 @@ std::string format_quantity(double value, Dimension dimension) {
     return parse_quantity(text, dimension, ignored) == value;
   };
   if (dimension == Dimension::ratio) {
-    const std::string percent = spell({"%", 1e-2});
+    std::string percent = spell({"%", 1e-2});
     if (reads_back(percent)) return percent;
   }
   const auto& candidates = units(dimension);

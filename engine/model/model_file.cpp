@@ -78,7 +78,7 @@ LoadedModel load_model(const std::string& name_or_path) {
   config::Diagnostics diagnostics;
   const auto path = config::find_file(config::FileKind::model, name_or_path);
   const auto document = config::load_document(path, diagnostics);
-  const auto loaded = read_model(document, diagnostics);
+  auto loaded = read_model(document, diagnostics);
   diagnostics.throw_if_any();
   return loaded;
 }

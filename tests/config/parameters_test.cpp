@@ -144,6 +144,12 @@ TEST(Table, DescribesItself) {
   EXPECT_EQ(infos[4].default_text(), "30%");
   EXPECT_THAT(infos[6].choices, testing::ElementsAre("blocks", "neurons"));
   EXPECT_EQ(infos.back().children[0].name, "bandwidth");
+  const Json rows = parameter_rows(infos);
+  EXPECT_EQ(rows[0].dump(),
+            R"({"parameter":"omega_io","type":"a whole number","default":"4","range":"1 … 64",)"
+            R"("help":"I/O segments of a layer"})");
+  EXPECT_EQ(rows.back()["parameter"], "inner.bandwidth");
+  EXPECT_EQ(rows.back()["default"], "required");
 }
 
 TEST(Table, ReportsWrongValues) {
