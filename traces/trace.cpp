@@ -47,6 +47,11 @@ std::span<const std::uint16_t> Trace::features_f16(TokenId token, LayerId layer,
   return contents_.features.subspan(row * width, width);
 }
 
+std::span<const float> Trace::recall(LayerId layer) const {
+  if (!has_recall()) return {};
+  return std::span(contents_.recall).subspan(step(0, layer) * kFeatures, kFeatures);
+}
+
 float Trace::recall(LayerId layer, int feature) const {
   LEANSTREAM_CHECK(has_recall() && feature >= kFirstFeature && feature <= kLastFeature,
                    "recall of feature {} of {}", feature, path());

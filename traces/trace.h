@@ -42,6 +42,8 @@ class Trace final : public model::Activations {
   // Recall of the true top set of density info().recall_density by an exact-weights prediction
   // from this feature; NaN where not measured. Only with recall.
   float recall(LayerId layer, int feature) const;
+  std::span<const float> recall(LayerId layer) const override;
+  double recall_density() const override { return info().recall_density; }
 
  private:
   std::size_t step(TokenId token, LayerId layer) const;

@@ -53,7 +53,7 @@ struct LayerWork {
   BlockSet prefetched;  // asked from flash for this work before T_F
   BlockSet computed;    // their segment is done
   std::vector<std::uint8_t> priority;
-  std::vector<std::uint32_t> units;  // predicted importance of each block
+  std::vector<std::uint64_t> units;  // predicted importance of each block
   BlockId part_blocks = 0;           // of an I/O part; 0 until the first
 
   // Taken at T_F.

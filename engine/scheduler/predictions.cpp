@@ -23,7 +23,7 @@ void Scheduler::request_final(LayerWork& work, std::int32_t feature) {
 // Segments that finish while a prediction runs are folded: only the newest stage waits.
 void Scheduler::request_refinement(std::int32_t stage) {
   const bool refines = timing_ == Timing::residual && spec_.refine && stage < kStages;
-  if (!refines || next_ == nullptr || next_->layer == 0) return;
+  if (!refines || next_ == nullptr || next_->layer == 0 || next_->prefill) return;
   if (stage > next_->requested_stage) waiting_stage_ = std::max(waiting_stage_, stage);
 }
 
@@ -70,7 +70,7 @@ void Scheduler::prediction_done(const Ticket& ticket, const Completion& completi
 void Scheduler::set_wanted_all(LayerWork& work) {
   work.wanted.fill();
   std::fill(work.priority.begin(), work.priority.end(), std::uint8_t{1});
-  std::fill(work.units.begin(), work.units.end(), 1U);
+  std::fill(work.units.begin(), work.units.end(), std::uint64_t{1});
   work.predicted = true;
 }
 

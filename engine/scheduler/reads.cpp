@@ -11,11 +11,13 @@ constexpr std::int32_t kLanes = 1;  // I/O workers that meet at the barrier betw
 
 }  // namespace
 
-// Blocks that are predicted and neither there nor on their way.
+// Blocks that are predicted and neither there, nor on their way, nor computed already (waves may
+// have given up their slots).
 void Scheduler::missing(const LayerWork& work, BlockSet& out) const {
   out = work.wanted;
   out -= arena_.resident(work.layer);
   out -= arena_.in_flight(work.layer);
+  out -= work.computed;
 }
 
 // Demand of n goes first; n+1 follows once nothing of n is unsubmitted.

@@ -10,22 +10,24 @@
 namespace leanstream::scheduler {
 namespace {
 
-constexpr double kUnits = 1 << 20;
+// Wide enough for layers whose largest neuron is thousands of times the threshold's importance.
+constexpr double kUnits = 0x1p35;
+constexpr int kHashBits = 22;  // sums of up to 64 neurons stay below 2^42
 
-// Importance in the upper half, a hash of (token, index) below it: a strict order without ties.
-std::uint64_t key_of(std::uint32_t importance, TokenId token, std::int32_t index) {
+// Importance above a hash of (token, index): a strict order without ties.
+std::uint64_t key_of(std::uint64_t importance, TokenId token, std::int32_t index) {
   const std::uint64_t hash =
       mix(static_cast<std::uint64_t>(token), static_cast<std::uint64_t>(index));
-  return std::uint64_t{importance} << 32 | hash >> 32;
+  return importance << kHashBits | hash >> (64 - kHashBits);
 }
 
 }  // namespace
 
-std::uint8_t priority_of(std::uint32_t units) {
+std::uint8_t priority_of(std::uint64_t units) {
   if (units == 0) return 0;
-  const int octave = std::bit_width(units) - 1;
-  const std::uint32_t fraction = octave >= 3 ? units >> (octave - 3) : units << (3 - octave);
-  return static_cast<std::uint8_t>(std::min(255, octave * 8 + static_cast<int>(fraction & 7U) + 1));
+  const int octave = static_cast<int>(std::bit_width(units)) - 1;
+  const auto eighth = static_cast<int>((units << 3 >> octave) & 7U);
+  return static_cast<std::uint8_t>(std::min(255, octave * 6 + eighth * 6 / 8 + 1));
 }
 
 Selection::Selection(const RunSpec& spec, const model::Activations& activations)
@@ -40,18 +42,18 @@ Selection::Selection(const RunSpec& spec, const model::Activations& activations)
     const double top = std::max(static_cast<double>(levels.back()), 1e-30);
     auto& units = units_.emplace_back();
     for (const float level : levels) {
-      units.push_back(static_cast<std::uint32_t>(static_cast<double>(level) / top * kUnits + 0.5));
+      units.push_back(static_cast<std::uint64_t>(static_cast<double>(level) / top * kUnits + 0.5));
     }
   }
 }
 
-std::span<const std::uint32_t> Selection::sum(LayerId layer, std::span<const std::uint8_t> codes) {
+std::span<const std::uint64_t> Selection::sum(LayerId layer, std::span<const std::uint8_t> codes) {
   LEANSTREAM_CHECK(codes.size() == static_cast<std::size_t>(geometry_.ffn),
                    "{} codes for {} neurons", codes.size(), geometry_.ffn);
   const auto& units = units_[static_cast<std::size_t>(layer)];
   const auto k = static_cast<std::size_t>(geometry_.block_neurons);
   for (std::size_t b = 0, j = 0; b < sums_.size(); ++b) {
-    std::uint32_t s = 0;
+    std::uint64_t s = 0;
     for (const std::size_t end = std::min(j + k, codes.size()); j < end; ++j) s += units[codes[j]];
     sums_[b] = s;
   }

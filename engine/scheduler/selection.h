@@ -25,9 +25,9 @@ class Selection {
   void choose(TokenId token, LayerId layer, std::span<const std::uint8_t> codes, BlockSet& wanted,
               std::span<std::uint8_t> priority);
 
-  // Summed importance of each block in integer units (2^20 = the layer's highest level), valid
+  // Summed importance of each block in integer units (2^35 = the layer's highest level), valid
   // until the next call of choose or sum.
-  std::span<const std::uint32_t> sum(LayerId layer, std::span<const std::uint8_t> codes);
+  std::span<const std::uint64_t> sum(LayerId layer, std::span<const std::uint8_t> codes);
 
  private:
   void choose_neurons(TokenId token, std::span<const std::uint8_t> codes, BlockSet& wanted);
@@ -37,13 +37,13 @@ class Selection {
   model::BlockGeometry geometry_;
   Select select_;
   std::int32_t wanted_count_;
-  std::vector<std::vector<std::uint32_t>> units_;  // of each layer, importance of each code
-  std::vector<std::uint32_t> sums_;                // of each block
+  std::vector<std::vector<std::uint64_t>> units_;  // of each layer, importance of each code
+  std::vector<std::uint64_t> sums_;                // of each block
   std::vector<std::uint64_t> keys_;  // importance above, a hash of (token, index) below
   std::vector<std::uint64_t> scratch_;
 };
 
-// 8 logarithmic steps an octave; 0 only for 0.
-std::uint8_t priority_of(std::uint32_t units);
+// 6 logarithmic steps an octave; 0 only for 0. units < 2^42.
+std::uint8_t priority_of(std::uint64_t units);
 
 }  // namespace leanstream::scheduler

@@ -84,7 +84,7 @@ const config::Table<Experiment>& experiment_table() {
       config::text("trace", &E::trace, "recorded activations").required(),
       config::budget("memory_budget", &E::memory_budget, "memory for blocks of the MLPs")
           .required(),
-      config::integer("block_neurons", &E::block_neurons, "neurons of a block (k)").range(1, 4096),
+      config::integer("block_neurons", &E::block_neurons, "neurons of a block (k)").range(1, 64),
       config::choice("select", &E::select,
                      {{"blocks", Select::blocks}, {"neurons", Select::neurons}},
                      "choose whole blocks, or neurons and every block that holds one"),

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/base/error.h"
 #include "engine/policy/cache/cache_policy.h"
 
 namespace leanstream::policy {
@@ -11,7 +12,7 @@ struct PinnedParameters {
 
 // Keeps the same share of every layer, lowest blocks first, and drops everything else once its
 // layer has been computed. Without a share: what two stream buffers (each the unpinned part of a
-// layer) leave, (budget ÷ layer − 2) ÷ (layers − 2).
+// layer) leave, (budget ÷ layer − 2) ÷ (layers − 2); a larger one is refused.
 class Pinned final : public CachePolicy {
  public:
   using Parameters = PinnedParameters;
@@ -24,12 +25,16 @@ class Pinned final : public CachePolicy {
   }
 
   Pinned(const Context& context, const Parameters& parameters) : pinned_(context.blocks_per_layer) {
-    const double layers_held = static_cast<double>(context.slots) / context.blocks_per_layer;
-    const double left = context.layers > 2 ? (layers_held - 2) / (context.layers - 2)
-                                           : layers_held / context.layers;
-    const double share = std::clamp(parameters.share.value_or(left), 0.0, 1.0);
-    const auto count = static_cast<BlockId>(share * context.blocks_per_layer + 1e-9);
-    for (BlockId b = 0; b < count; ++b) pinned_.set(b);
+    const BlockId most = most_pinned(context);
+    const double blocks = context.blocks_per_layer;
+    const auto wish = static_cast<BlockId>(parameters.share.value_or(1.0) * blocks + 1e-9);
+    if (parameters.share && wish > most) {
+      throw UserError(
+          "cache pinned: a share of {} leaves no room for two stream buffers; this "
+          "budget allows at most {:.4f}",
+          *parameters.share, most / blocks);
+    }
+    for (BlockId b = 0; b < std::min(wish, most); ++b) pinned_.set(b);
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
@@ -48,6 +53,14 @@ class Pinned final : public CachePolicy {
   }
 
  private:
+  // The largest p with layers · p + 2 · (blocks − p) ≤ slots: 0 when two layers do not fit.
+  static BlockId most_pinned(const Context& context) {
+    const BlockId blocks = context.blocks_per_layer;
+    const BlockId left = context.slots - std::min(2, context.layers) * blocks;
+    if (left < 0) return 0;
+    return context.layers <= 2 ? blocks : std::min(blocks, left / (context.layers - 2));
+  }
+
   BlockSet pinned_;
 };
 

@@ -64,7 +64,7 @@ double recall_of_correlation(double correlation, double density) {
   LEANSTREAM_CHECK(density > 0 && density < 1, "density {}", density);
   const double z = normal_quantile(1 - density);
   const double spread = std::sqrt(std::max(1e-12, 1 - correlation * correlation));
-  constexpr int kSteps = 400;
+  constexpr int kSteps = 160;
   const double width = (8 - z) / kSteps;
   double sum = 0;  // ∫ φ(x) · Φ((c·x − z) ÷ √(1 − c²)) dx over x > z, by the midpoint rule
   for (int i = 0; i < kSteps; ++i) {
@@ -77,7 +77,7 @@ double recall_of_correlation(double correlation, double density) {
 double correlation_of_recall(double recall, double density) {
   double low = 0;
   double high = 1;
-  for (int i = 0; i < 24; ++i) {
+  for (int i = 0; i < 18; ++i) {
     const double middle = 0.5 * (low + high);
     (recall_of_correlation(middle, density) < recall ? low : high) = middle;
   }

@@ -15,7 +15,7 @@ namespace leanstream::policy {
 // the top share d. Numerical integration, error below 1e-4.
 double recall_of_correlation(double correlation, double density);
 
-// Its inverse, within 1e-6 of the correlation. recall is clamped to [density, 1].
+// Its inverse, within 1e-5 of the correlation. recall is clamped to [density, 1].
 double correlation_of_recall(double recall, double density);
 
 // Weights of the three parts of a score, in units of 2^-10.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -14,8 +15,11 @@ constexpr std::size_t kFeatures = 11;  // index −2 … 8
 constexpr std::size_t kFinal = kFeatures - 1;
 constexpr std::size_t kOwn = 1;
 
+// Mean over layers, exact weights on SmolLM2-135M at density 0.2; stages 3, 5, 7 interpolated.
+constexpr std::array<double, kFeatures> kPublished = {0.575, 0,     0.620, 0.685, 0.702, 0.712,
+                                                      0.721, 0.727, 0.733, 0.738, 0.742};
+
 struct StatisticalParameters {
-  // Mean over layers, exact weights on SmolLM2-135M at density 0.2; stages 3, 5, 7 interpolated.
   std::vector<double> recall{};
   double recall_own = 0.85;
   double recall_density = 0.2;
@@ -30,10 +34,12 @@ class Statistical final : public Predictor {
   static const config::Table<Parameters>& table() {
     static const config::Table<Parameters> parameters{
         config::list("recall", &Parameters::recall,
-                     "recall from features -2, -1, 0 … 8; empty: as recorded with the trace"),
-        config::ratio("recall_own", &Parameters::recall_own,
-                      "recall from the layer's own MLP input (feature -1) where it was recorded; "
-                      "assumed, learned predictors reach 0.75 to 0.95"),
+                     "recall from features -2, -1, 0 … 8; empty: as recorded with the trace, or as "
+                     "published where it was not"),
+        config::ratio(
+            "recall_own", &Parameters::recall_own,
+            "recall from the layer's own MLP input (feature -1) unless `recall` gives it; "
+            "assumed: learned predictors reach 0.75 to 0.95"),
         config::ratio("recall_density", &Parameters::recall_density,
                       "density that a given recall refers to")
             .range(0.01, 0.99)};
@@ -65,15 +71,14 @@ class Statistical final : public Predictor {
 
   Weights fit(LayerId layer, const Parameters& parameters) const {
     const auto recorded = activations_->recall(layer);
-    std::array<double, kFeatures> recall = {0.575, 0,     0.620, 0.685, 0.702, 0.712,
-                                            0.721, 0.727, 0.733, 0.738, 0.742};
+    auto recall = kPublished;
     double density = parameters.recall_density;
     if (!parameters.recall.empty()) {
       std::copy(parameters.recall.begin(), parameters.recall.end(), recall.begin());
     } else {
-      if (!recorded.empty()) {
-        std::copy(recorded.begin(), recorded.end(), recall.begin());
-        density = activations_->recall_density();
+      if (!recorded.empty()) density = activations_->recall_density();
+      for (std::size_t f = 0; f < recorded.size(); ++f) {
+        if (!std::isnan(recorded[f])) recall[f] = static_cast<double>(recorded[f]);
       }
       recall[kOwn] = parameters.recall_own;
     }

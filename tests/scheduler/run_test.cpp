@@ -1,0 +1,233 @@
+// Whole runs of small models: what must hold whatever the policies, budgets and device speeds.
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/base/error.h"
+#include "tests/scheduler/small_run.h"
+
+namespace leanstream::scheduler {
+namespace {
+
+SmallRun dense() {
+  SmallRun run;
+  run.predictor = "all";
+  run.cache = "pinned";
+  run.controller = "{policy: static, omega_io: 1, omega_gpu: 1}";
+  run.loader = "stream";
+  return run;
+}
+
+SmallRun llm_in_a_flash() {
+  SmallRun run;
+  run.cache = "window";
+  run.controller = "{policy: static, omega_io: 1, omega_gpu: 1}";
+  run.loader = "on_demand";
+  run.final_at = FinalAt::own_input;
+  return run;
+}
+
+SmallRun dejavu() {
+  SmallRun run;
+  run.cache = "{policy: pinned, share: 0}";
+  run.controller = "one_shot_ahead";
+  run.loader = "after_prediction";
+  return run;
+}
+
+SmallRun leanstream() {
+  SmallRun run;
+  run.cache = "lfu";
+  return run;
+}
+
+std::vector<std::pair<std::string, SmallRun>> systems() {
+  return {{"dense", dense()},
+          {"llm_in_a_flash", llm_in_a_flash()},
+          {"dejavu", dejavu()},
+          {"leanstream", leanstream()}};
+}
+
+constexpr BlockId kAllBlocks = 3 * 8;
+
+TEST(Run, FullBudgetReadsNothingAfterPrefill) {
+  for (auto& [name, run] : systems()) {
+    run.slots = kAllBlocks;
+    run.run();
+    EXPECT_EQ(run.failure, "") << name;
+    if (name == "dejavu") {
+      EXPECT_EQ(run.metrics.decode.blocks_read, run.metrics.decode.blocks_wanted);
+    } else {
+      EXPECT_EQ(run.metrics.decode.blocks_read, 0) << name;
+    }
+  }
+}
+
+TEST(Run, DejavuReadsItsPredictedSetAtEveryBudget) {
+  for (const SlotId slots : {10, 14, 18, 24}) {
+    SmallRun run = dejavu();
+    run.slots = slots;
+    run.run();
+    EXPECT_EQ(run.metrics.decode.blocks_read, run.metrics.decode.blocks_wanted) << slots;
+    EXPECT_EQ(run.metrics.decode.demand_misses, run.metrics.decode.blocks_wanted) << slots;
+  }
+}
+
+TEST(Run, EveryWantedBlockIsComputedOnceAndAfterItWasReleasedIntoItsSlot) {
+  for (auto& [name, run] : systems()) {
+    for (const SlotId slots : {17, 24}) {
+      run.slots = slots;
+      run.run();
+      std::int64_t released = 0;
+      for (const auto& line : run.transcript) {
+        const bool decode = line.starts_with("release") && line.find(" t0 ") == std::string::npos;
+        released += decode ? std::count(line.begin(), line.end(), '>') : 0;
+      }
+      EXPECT_EQ(released, run.metrics.decode.blocks_wanted) << name << " " << slots;
+      EXPECT_EQ(run.metrics.tokens.size(), 4U) << name;
+      EXPECT_LE(run.metrics.slots_used_peak, slots) << name;
+    }
+  }
+}
+
+TEST(Run, PrefillReadsEachBlockThatIsNotThereOnce) {
+  SmallRun run = leanstream();
+  run.slots = 17;
+  run.run();
+  std::multiset<std::string> seen;
+  for (const auto& line : run.transcript) {
+    if (!line.starts_with("read") || line.find(" t0:") == std::string::npos) continue;
+    const std::string layer = line.substr(5, 2);
+    for (std::size_t at = line.find(": "); at != std::string::npos; at = line.find(' ', at + 1)) {
+      const std::size_t end = line.find('>', at);
+      if (end != std::string::npos) seen.insert(layer + line.substr(at, end - at));
+    }
+  }
+  std::size_t blocks = 0;
+  for (const auto& block : seen) blocks += block.empty() ? 0 : 1;
+  EXPECT_GE(blocks, static_cast<std::size_t>(kAllBlocks));
+  EXPECT_EQ(run.metrics.prefill_bytes_read, kAllBlocks * run.spec().geometry.block_bytes);
+}
+
+TEST(Run, EqualRunsGiveEqualCommands) {
+  for (auto& [name, run] : systems()) {
+    SmallRun again = run;
+    run.run();
+    again.run();
+    EXPECT_EQ(run.hash, again.hash) << name;
+    EXPECT_EQ(run.transcript, again.transcript) << name;
+  }
+}
+
+// What timing may change is what is prefetched, never what is computed.
+TEST(Run, TimingDoesNotChangeTheFinalSets) {
+  for (auto& [name, run] : systems()) {
+    SmallRun slow = run;
+    slow.costs = {5000, 700, 1, 1, 1, 900};
+    run.run();
+    slow.run();
+    EXPECT_EQ(run.metrics.decode.blocks_wanted, slow.metrics.decode.blocks_wanted) << name;
+    EXPECT_EQ(run.metrics.decode.importance_share, slow.metrics.decode.importance_share) << name;
+  }
+}
+
+TEST(Run, PhasesAddUpToTheTimeOfDecode) {
+  for (auto& [name, run] : systems()) {
+    run.run();
+    TimeNs sum = 0;
+    for (const TimeNs ns : run.metrics.decode.phase_ns) sum += ns;
+    EXPECT_EQ(sum, run.metrics.end_ns - run.metrics.prefill_end_ns) << name;
+    EXPECT_LE(run.metrics.decode.both_busy_ns, run.metrics.decode.io_busy_ns) << name;
+  }
+}
+
+TEST(Run, ABudgetBelowTheSmallestIsRefusedWithThatFigure) {
+  SmallRun run = llm_in_a_flash();  // segment 4 + part 4 + depth 1
+  run.slots = 8;
+  try {
+    run.run();
+    FAIL() << "8 slots were accepted";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("need 9 blocks"));
+  }
+  run.slots = 9;
+  run.run();
+  EXPECT_EQ(run.failure, "");
+}
+
+TEST(Run, AFailedReadEndsTheRunWithTheResultsSoFar) {
+  SmallRun run = leanstream();
+  run.slots = 17;
+  run.run();
+  const auto reads = std::count_if(run.transcript.begin(), run.transcript.end(),
+                                   [](const auto& line) { return line.starts_with("read"); });
+  ASSERT_GT(reads, 4);
+  SmallRun failing = leanstream();
+  failing.slots = 17;
+  failing.fail_ticket = 60;
+  failing.run();
+  EXPECT_THAT(failing.failure, testing::HasSubstr("gave up on"));
+  EXPECT_LT(failing.metrics.tokens.size(), 4U);
+}
+
+TEST(Run, ASilentDeviceEndsTheRun) {
+  SmallRun run = leanstream();
+  run.costs.read = 120'000'000'000;  // two minutes against a patience of one
+  run.run();
+  EXPECT_THAT(run.failure, testing::HasSubstr("no device answered"));
+}
+
+std::string describe(const SmallRun& run, int i) {
+  return fmt::format(
+      "case {}: {} layers of {} neurons, k {}, {} tokens ({} prompt), density {}, {} slots, {} {} "
+      "{} "
+      "{} refine {} own {}",
+      i, run.layers, run.ffn, run.block_neurons, run.tokens, run.prompt_tokens, run.density,
+      run.slots, run.predictor, run.cache, run.loader, run.controller, run.refine,
+      run.final_at == FinalAt::own_input);
+}
+
+// Random models, plans, budgets and device speeds: everything ends, and nothing is lost (run()
+// checks conservation).
+TEST(Run, RandomCasesAllEnd) {
+  RandomStream random(11, "test.cases");
+  const auto pick = [&](std::initializer_list<const char*> of) {
+    return std::string(of.begin()[random.next_below(of.size())]);
+  };
+  for (int i = 0; i < 1500; ++i) {
+    SmallRun run;
+    run.seed = random.next_u64();
+    run.layers = 1 + static_cast<LayerId>(random.next_below(4));
+    run.ffn = 4 + static_cast<std::int32_t>(random.next_below(40));
+    run.block_neurons = 1 + static_cast<std::int32_t>(random.next_below(3));
+    run.tokens = 2 + static_cast<TokenId>(random.next_below(5));
+    run.prompt_tokens = static_cast<TokenId>(random.next_below(run.tokens));
+    run.density = 0.05 + 0.95 * random.next_unit();
+    run.select = random.next_below(2) == 0 ? Select::blocks : Select::neurons;
+    run.final_at = random.next_below(2) == 0 ? FinalAt::residual : FinalAt::own_input;
+    run.refine = random.next_below(2) == 0;
+    run.predictor = pick({"oracle", "statistical", "statistical", "all"});
+    run.cache = pick({"lru", "lfu", "window", "pinned", "{policy: pinned, share: 0}",
+                      "{policy: pinned, share: 1}", "{policy: window, tokens: 2}"});
+    run.loader = pick({"stream", "on_demand", "after_prediction", "prioritised"});
+    run.controller = random.next_below(3) == 0
+                         ? "one_shot_ahead"
+                         : fmt::format("{{policy: static, omega_io: {}, omega_gpu: {}}}",
+                                       1 + random.next_below(16), 1 + random.next_below(16));
+    const auto cost = [&] {
+      return static_cast<TimeNs>(1 + random.next_below(random.next_below(2) == 0 ? 10 : 2000));
+    };
+    run.costs = {cost(), cost(), cost(), cost(), cost(), cost()};
+    const BlockId blocks = run.spec().geometry.blocks_per_layer;
+    run.slots = 1 + static_cast<SlotId>(random.next_below(run.layers * blocks + 8));
+    try {
+      run.run();
+      EXPECT_EQ(run.failure, "") << describe(run, i);
+    } catch (const UserError&) {  // the budget is too small: it says so
+    }
+  }
+}
+
+}  // namespace
+}  // namespace leanstream::scheduler

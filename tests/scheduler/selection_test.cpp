@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "tests/scheduler/small_run.h"
+
+namespace leanstream::scheduler {
+namespace {
+
+RunSpec spec_of(LayerId layers, std::int32_t ffn, std::int32_t k, double density, Select select) {
+  SmallRun run;
+  run.layers = layers;
+  run.ffn = ffn;
+  run.block_neurons = k;
+  run.density = density;
+  run.select = select;
+  return run.spec();
+}
+
+TEST(Selection, BlocksAgreeWithSortingTheirSums) {
+  const SmallActivations activations(4, 2, 37, 5);
+  const RunSpec spec = spec_of(2, 37, 3, 0.3, Select::blocks);  // 13 blocks, the last of 1 neuron
+  Selection selection(spec, activations);
+  EXPECT_EQ(selection.wanted_count(), 4);
+  BlockSet wanted(13);
+  std::vector<std::uint8_t> priority(13);
+  for (TokenId t = 0; t < 4; ++t) {
+    const auto codes = activations.importance(t, 1);
+    selection.choose(t, 1, codes, wanted, priority);
+    std::vector<double> sums(13);
+    for (std::size_t j = 0; j < 37; ++j) sums[j / 3] += codes[j];
+    std::vector<std::size_t> order(13);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(), [&](auto a, auto b) { return sums[a] > sums[b]; });
+    EXPECT_EQ(wanted.count(), 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      EXPECT_GE(sums[order[i]], sums[order[4]]);
+      if (sums[order[i]] > sums[order[4]]) {
+        EXPECT_TRUE(wanted.test(static_cast<BlockId>(order[i])));
+      }
+    }
+    for (std::size_t i = 1; i < 13; ++i) EXPECT_GE(priority[order[i - 1]], priority[order[i]]);
+  }
+}
+
+TEST(Selection, NeuronsTakeEveryBlockThatHoldsOne) {
+  SmallActivations activations(1, 1, 8);
+  activations.set(0, 0, {9, 0, 0, 0, 0, 8, 7, 0});
+  Selection selection(spec_of(1, 8, 2, 0.25, Select::neurons), activations);
+  BlockSet wanted(4);
+  std::vector<std::uint8_t> priority(4);
+  selection.choose(0, 0, activations.importance(0, 0), wanted, priority);
+  EXPECT_TRUE(wanted.test(0) && wanted.test(2));
+  EXPECT_EQ(wanted.count(), 2);
+}
+
+// Equal neurons are told apart by a hash of the token, so ties do not persist between tokens.
+TEST(Selection, TiesDependOnTheToken) {
+  SmallActivations activations(2, 1, 64);
+  const std::vector<std::uint8_t> flat(64, 7);
+  activations.set(0, 0, flat);
+  activations.set(1, 0, flat);
+  Selection selection(spec_of(1, 64, 1, 0.5, Select::blocks), activations);
+  BlockSet first(64), second(64);
+  std::vector<std::uint8_t> priority(64);
+  selection.choose(0, 0, activations.importance(0, 0), first, priority);
+  selection.choose(1, 0, activations.importance(1, 0), second, priority);
+  EXPECT_EQ(first.count(), 32);
+  EXPECT_EQ(second.count(), 32);
+  EXPECT_NE(first, second);
+}
+
+TEST(Selection, PriorityRisesWithImportance) {
+  std::uint8_t last = priority_of(0);
+  EXPECT_EQ(last, 0);
+  for (std::uint64_t units = 1; units < std::uint64_t{1} << 42; units += 1 + units / 5) {
+    EXPECT_GE(priority_of(units), last);
+    last = priority_of(units);
+  }
+  EXPECT_LE(priority_of((std::uint64_t{1} << 42) - 1), 255);
+  EXPECT_GT(priority_of(64), priority_of(32));
+}
+
+}  // namespace
+}  // namespace leanstream::scheduler
