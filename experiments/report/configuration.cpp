@@ -55,6 +55,7 @@ std::string platform_table(const Json& platform) {
   if (provenance == platform.end() || !provenance->is_array()) return "";
   HtmlTable table;
   table.header = {"parameter", "value", "source", "reference"};
+  table.css_class = "pairs";
   std::size_t marked = 0;
   for (const Json& one : *provenance) {
     if (!one.is_object()) continue;
@@ -98,12 +99,11 @@ Rows facts(const Json& manifest) {
   for (const char* key : first) {
     if (manifest.contains(key)) flatten(manifest[key], key, rows);
   }
+  const auto has = [](const auto& keys, const std::string& key) {
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
+  };
   for (const auto& [key, value] : manifest.items()) {
-    const auto is_key = [&](const char* word) { return key == word; };
-    if (std::any_of(first.begin(), first.end(), is_key) ||
-        std::any_of(apart.begin(), apart.end(), is_key)) {
-      continue;
-    }
+    if (has(first, key) || has(apart, key)) continue;
     Json shown = value;
     if (shown.is_object()) shown.erase("provenance");
     if (shown.is_array()) {

@@ -31,7 +31,7 @@ Area area_of(const LinePlot& plot) {
   std::size_t longest = 0;
   for (const Series& series : plot.series) longest = std::max(longest, series.label.size());
   const double margin =
-      plot.names != LineNames::none ? 20 + 7.6 * static_cast<double>(longest) : 14;
+      plot.names != LineNames::none ? 20 + 7.6 * static_cast<double>(longest) : 36;
   return {62, plot.width - margin, 56, plot.height - 26.0};
 }
 
