@@ -50,7 +50,9 @@ s4u::Engine& make_engine() {
       "--cfg=network/optim:Full",       // few flows: faster than lazy updates
       "--cfg=network/TCP-gamma:1e300",  // no bound by window ÷ latency
       "--cfg=surf/precision:1e-12",     // 1e-9 would merge dates that differ
+      "--cfg=debug/verbose-exit:off",   // an interrupt is the user's: no report of actors
   };
+  if (kThreads) options.push_back("--cfg=contexts/factory:thread");
   static std::vector<char*> argv;
   for (std::string& option : options) argv.push_back(option.data());
   argv.push_back(nullptr);
