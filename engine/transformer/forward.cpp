@@ -8,15 +8,8 @@
 namespace leanstream::transformer {
 namespace {
 
-constexpr std::int64_t kChunkTokens = 128;
+constexpr auto kChunk = static_cast<std::int64_t>(kChunkTokens);
 constexpr std::int64_t kHeadTokens = 32;  // logits of this many tokens exist at a time
-
-double nll_of_row(std::span<const float> logits, std::int32_t id) {
-  const float most = *std::max_element(logits.begin(), logits.end());
-  double sum = 0;
-  for (const float v : logits) sum += std::exp(double{v} - double{most});
-  return std::log(sum) + double{most} - double{logits[static_cast<std::size_t>(id)]};
-}
 
 }  // namespace
 
@@ -37,6 +30,14 @@ void forward(const Model& model, KvCache& cache, std::span<const std::int32_t> i
   cache.advance(static_cast<std::int64_t>(ids.size()));
 }
 
+float nll_of_row(std::span<const float> logits, std::int32_t id) {
+  const float most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float v : logits) sum += std::exp(double{v} - double{most});
+  const double own = double{logits[static_cast<std::size_t>(id)]};
+  return static_cast<float>(std::log(sum) + double{most} - own);
+}
+
 std::vector<float> nll_of(const Model& model, const Matrix& x, std::span<const std::int32_t> next) {
   const auto count = static_cast<std::int64_t>(next.size());
   LEANSTREAM_CHECK(count <= x.rows(), "{} next tokens of {}", count, x.rows());
@@ -51,27 +52,27 @@ std::vector<float> nll_of(const Model& model, const Matrix& x, std::span<const s
     model.head(part, logits);
     model.pool().run(rows, [&](std::int64_t t) {
       const auto i = static_cast<std::size_t>(first + t);
-      nll[i] = static_cast<float>(nll_of_row(logits[t], next[i]));
+      nll[i] = nll_of_row(logits[t], next[i]);
     });
   }
   return nll;
 }
 
 std::vector<float> nll_of_text(const Model& model, std::span<const std::int32_t> ids,
-                               Observer& observer, Progress progress) {
+                               Observer& observer, const Progress& progress) {
   const auto count = static_cast<std::int64_t>(ids.size());
   const LlamaShape& shape = model.shape();
   KvCache cache(shape.layers, shape.kv_size(), count);
   std::vector<float> nll;
   Matrix x;
-  for (std::int64_t first = 0; first < count; first += kChunkTokens) {
-    const std::int64_t rows = std::min(kChunkTokens, count - first);
+  for (std::int64_t first = 0; first < count; first += kChunk) {
+    const std::int64_t rows = std::min(kChunk, count - first);
     const auto at = static_cast<std::size_t>(first);
     forward(model, cache, ids.subspan(at, static_cast<std::size_t>(rows)), observer, x);
     const std::int64_t known = std::min(rows, count - 1 - first);
     const auto chunk = nll_of(model, x, ids.subspan(at + 1, static_cast<std::size_t>(known)));
     nll.insert(nll.end(), chunk.begin(), chunk.end());
-    if (progress != nullptr) progress(first + rows, count);
+    if (progress) progress(first + rows, count);
   }
   return nll;
 }

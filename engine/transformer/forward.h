@@ -3,12 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "engine/transformer/model.h"
 
 namespace leanstream::transformer {
+
+// Tokens that go through the layers together, at most.
+inline constexpr std::size_t kChunkTokens = 128;
 
 // What is known of a chunk of n tokens when the MLP of a layer is about to be added.
 struct MlpStep {
@@ -33,16 +37,19 @@ class Observer {
 void forward(const Model& model, KvCache& cache, std::span<const std::int32_t> ids,
              Observer& observer, Matrix& x);
 
+// −ln softmax(logits)[id].
+float nll_of_row(std::span<const float> logits, std::int32_t id);
+
 // −ln p(next[t] | …) of each row of x, the residual after the last layer. next.size() ≤ x.rows().
 std::vector<float> nll_of(const Model& model, const Matrix& x, std::span<const std::int32_t> next);
 
 // Called with the number of tokens done so far.
-using Progress = void (*)(std::int64_t done, std::int64_t all);
+using Progress = std::function<void(std::int64_t done, std::int64_t all)>;
 
 // Teacher-forced over all ids from an empty cache, in chunks: nll[i] = −ln p(ids[i+1] | ids[0…i]),
-// ids.size() − 1 values. `progress` may be nullptr.
+// ids.size() − 1 values. `progress` may be empty.
 std::vector<float> nll_of_text(const Model& model, std::span<const std::int32_t> ids,
-                               Observer& observer, Progress progress = nullptr);
+                               Observer& observer, const Progress& progress = {});
 
 // Perplexity of tokens after the first `skip`: exp of the mean NLL of tokens skip + 1 … (counted
 // from 1), that is of nll[skip] and later. Needs skip < nll.size().

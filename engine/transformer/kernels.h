@@ -1,7 +1,7 @@
 // The two products that a transformer consists of, in f32, for one thread. Each output element is
-// summed in an order that depends on the inner dimension alone, so that a token gives the same
-// result alone and in a batch. The widest vectors of the machine are chosen at run time; results of
-// machines with different vectors differ in the last bits.
+// summed in an order that depends on the inner dimension alone: a token gives the same bits alone
+// and in a batch, and all machines and compilers the same. The widest vectors of the machine are
+// chosen at run time.
 #pragma once
 
 #include <cstdint>

@@ -20,6 +20,7 @@ std::string& command_line();
 void add_check(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_list(CLI::App& app);
+void add_record(CLI::App& app);
 void add_report(CLI::App& app);
 void add_run(CLI::App& app);
 void add_sweep(CLI::App& app);
