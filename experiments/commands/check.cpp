@@ -9,6 +9,8 @@
 #include "engine/model/model_file.h"
 #include "engine/platform/platform_file.h"
 #include "experiments/commands/commands.h"
+#include "experiments/run/cell.h"
+#include "experiments/run/system_file.h"
 
 namespace leanstream::commands {
 namespace {
@@ -25,7 +27,10 @@ const std::vector<Checker>& checkers() {
   static const std::vector<Checker> all{
       {"platform",
        [](const Document& d, Diagnostics& errors) { platform::read_platform(d, {}, errors); }},
-      {"model", [](const Document& d, Diagnostics& errors) { model::read_model(d, errors); }}};
+      {"model", [](const Document& d, Diagnostics& errors) { model::read_model(d, errors); }},
+      {"system", [](const Document& d, Diagnostics& errors) { run::read_system(d, {}, errors); }},
+      {"experiment",
+       [](const Document& d, Diagnostics& errors) { run::load_cells(d, {}, errors); }}};
   return all;
 }
 
@@ -57,7 +62,7 @@ void check(const std::vector<std::string>& paths) {
 void add_check(CLI::App& app) {
   auto* command = app.add_subcommand("check", "find all errors of YAML files; runs nothing");
   auto paths = std::make_shared<std::vector<std::string>>();
-  command->add_option("FILE", *paths, "platform or model files")->required();
+  command->add_option("FILE", *paths, "platform, model, system or experiment files")->required();
   command->callback([paths] { check(*paths); });
 }
 

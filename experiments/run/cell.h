@@ -31,6 +31,22 @@ struct Cell {
   scheduler::RunSpec run_spec() const;
 };
 
+// The policies of a cell's run, made and owned. Throws UserError when a policy cannot work with the
+// cell's sizes.
+class CellPolicies {
+ public:
+  explicit CellPolicies(const Cell& cell);
+  scheduler::Policies view() const;
+  const policy::Predictor& predictor() const { return *predictor_; }
+
+ private:
+  const Cell& cell_;
+  std::unique_ptr<policy::Predictor> predictor_;
+  std::unique_ptr<policy::CachePolicy> cache_;
+  std::unique_ptr<policy::Controller> controller_;
+  std::unique_ptr<policy::Loader> loader_;
+};
+
 // What a run gives; metrics are of the scheduler, the rest is derived from them.
 struct CellResult {
   scheduler::RunMetrics metrics;
@@ -41,9 +57,11 @@ struct CellResult {
 };
 
 // Loads what each cell names (files are read once) and checks that it fits together: the trace is
-// of the model, the prompt leaves tokens to decode, the budget lets the system proceed. Throws
-// UserError with everything that is wrong in all cells.
-std::vector<Cell> load_cells(const std::string& path, const std::vector<std::string>& assignments);
+// of the model, the prompt leaves tokens to decode, the budget lets the system proceed. Everything
+// that is wrong in any cell goes to `diagnostics`; the cells are then incomplete.
+std::vector<Cell> load_cells(const config::Document& document,
+                             const std::vector<std::string>& assignments,
+                             config::Diagnostics& diagnostics);
 
 // Runs a cell in the world of that name. One simulated run a process.
 CellResult run_cell(const Cell& cell, const std::string& backend);

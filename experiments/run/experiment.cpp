@@ -117,7 +117,6 @@ std::vector<CellSpec> expand(const config::Document& document,
   }
   for (std::size_t i = 0; i < count && !diagnostics.full(); ++i) {
     CellSpec cell;
-    cell.position = root.position();
     Node node = root.without("sweep");
     std::size_t stride = count;
     for (const auto& axis : axes) {
@@ -128,6 +127,7 @@ std::vector<CellSpec> expand(const config::Document& document,
       cell.swept.emplace_back(axis.key, item.text());
     }
     cell.experiment = experiment_table().read(node, diagnostics, {"kind"});
+    cell.node = node;
     cells.push_back(std::move(cell));
   }
   return cells;

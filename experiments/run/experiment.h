@@ -40,7 +40,7 @@ const config::Table<Experiment>& experiment_table();
 struct CellSpec {
   std::vector<std::pair<std::string, std::string>> swept;  // dotted name, value as written
   Experiment experiment;
-  config::Position position;  // of the file
+  config::Node node;  // as read, for the positions of its parameters
 };
 
 // All cells of a parsed experiment file, in the order of the lists (the last varies fastest), with

@@ -79,7 +79,10 @@ std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::st
 
 Outcome run_experiment(const RunnerOptions& options) {
   backend::check_world(options.backend);
-  const auto cells = load_cells(options.experiment, options.assignments);
+  config::Diagnostics diagnostics;
+  const auto cells = load_cells(config::load_document(options.experiment, diagnostics),
+                                options.assignments, diagnostics);
+  diagnostics.throw_if_any();
   if (options.one_cell && cells.size() != 1) {
     throw UserError(
         "{} has {} cells; set the swept parameters (key=value) so that one is left, or "

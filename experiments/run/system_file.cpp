@@ -83,10 +83,4 @@ SystemSpec read_system(const config::Document& document, const Node& changes,
   return spec;
 }
 
-SystemSpec load_system(const std::string& name_or_path, const Node& changes,
-                       Diagnostics& diagnostics) {
-  const std::string path = config::find_file(config::FileKind::system, name_or_path);
-  return read_system(config::load_document(path, diagnostics), changes, diagnostics);
-}
-
 }  // namespace leanstream::run

@@ -42,8 +42,4 @@ const config::Table<SystemSpec>& system_table();
 SystemSpec read_system(const config::Document& document, const config::Node& changes,
                        config::Diagnostics& diagnostics);
 
-// Finds by name or path, loads and reads; what is wrong goes to `diagnostics`.
-SystemSpec load_system(const std::string& name_or_path, const config::Node& changes,
-                       config::Diagnostics& diagnostics);
-
 }  // namespace leanstream::run

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -69,7 +70,7 @@ class Statistical final : public Predictor {
  private:
   using Weights = std::array<ScoreWeights, kFeatures>;
 
-  Weights fit(LayerId layer, const Parameters& parameters) const {
+  Weights fit(LayerId layer, const Parameters& parameters) {
     const auto recorded = activations_->recall(layer);
     auto recall = kPublished;
     double density = parameters.recall_density;
@@ -82,17 +83,25 @@ class Statistical final : public Predictor {
       }
       recall[kOwn] = parameters.recall_own;
     }
-    const double final = correlation_of_recall(recall[kFinal], density);
+    const double final = correlation(recall[kFinal], density);
     Weights weights;
     for (std::size_t f = 0; f < kFeatures; ++f) {
-      weights[f] = score_weights(correlation_of_recall(recall[f], density), final);
+      weights[f] = score_weights(correlation(recall[f], density), final);
     }
     return weights;
   }
 
+  // Layers without a recording of their own share their recalls.
+  double correlation(double recall, double density) {
+    const auto [entry, is_new] = correlations_.try_emplace(recall, 0.0);
+    if (is_new) entry->second = correlation_of_recall(recall, density);
+    return entry->second;
+  }
+
   const model::Activations* activations_;
   RandomStream noise_;
-  std::vector<Weights> weights_;  // of each layer
+  std::map<double, double> correlations_;  // of recalls at the one density of this predictor
+  std::vector<Weights> weights_;           // of each layer
 };
 
 }  // namespace
