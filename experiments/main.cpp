@@ -1,16 +1,16 @@
 // leanstream: the one program. Exit status: 0 done, 1 a cell or a check failed, 2 the user's input
 // is wrong, 70 a bug.
-#include <CLI/CLI.hpp>
-
 #include <cstdio>
 #include <exception>
 #include <string>
+
+#include <CLI/CLI.hpp>
 
 #include "engine/base/error.h"
 #include "experiments/commands/commands.h"
 
 int main(int argc, char** argv) {
-  CLI::App app{"LeanStream: LLM inference with MLP weights streamed from flash, simulated and real"};
+  CLI::App app{"LeanStream: LLM inference with MLP weights streamed from flash"};
   app.require_subcommand(1);
   leanstream::commands::add_check(app);
   leanstream::commands::add_evaluate(app);

@@ -1,11 +1,10 @@
 #include "engine/base/atomic_file.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include "engine/base/error.h"

@@ -48,9 +48,15 @@ class BlockSet {
     return true;
   }
 
-  BlockSet& operator|=(const BlockSet& o) { return apply(o, [](Word a, Word b) { return a | b; }); }
-  BlockSet& operator&=(const BlockSet& o) { return apply(o, [](Word a, Word b) { return a & b; }); }
-  BlockSet& operator-=(const BlockSet& o) { return apply(o, [](Word a, Word b) { return a & ~b; }); }
+  BlockSet& operator|=(const BlockSet& o) {
+    return apply(o, [](Word a, Word b) { return a | b; });
+  }
+  BlockSet& operator&=(const BlockSet& o) {
+    return apply(o, [](Word a, Word b) { return a & b; });
+  }
+  BlockSet& operator-=(const BlockSet& o) {
+    return apply(o, [](Word a, Word b) { return a & ~b; });
+  }
   friend bool operator==(const BlockSet&, const BlockSet&) = default;
 
   // |this ∩ other|

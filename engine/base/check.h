@@ -2,10 +2,10 @@
 // events of the run and the command that repeats it go to stderr, then the process aborts.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <functional>
 #include <string>
+
+#include <fmt/format.h>
 
 namespace leanstream {
 
@@ -19,9 +19,9 @@ void set_failure_report(std::function<std::string()> report);
 
 }  // namespace leanstream
 
-#define LEANSTREAM_CHECK(condition, ...)                                                 \
-  do {                                                                                   \
-    if (!(condition)) [[unlikely]] {                                                     \
+#define LEANSTREAM_CHECK(condition, ...)                                                    \
+  do {                                                                                      \
+    if (!(condition)) [[unlikely]] {                                                        \
       ::leanstream::fail_check(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
-    }                                                                                    \
+    }                                                                                       \
   } while (false)

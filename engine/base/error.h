@@ -4,12 +4,12 @@
 //   ours        LEANSTREAM_CHECK (check.h): abort with the tail of events, exit status 70
 #pragma once
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <stdexcept>
 #include <string>
 #include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace leanstream {
 

@@ -1,13 +1,13 @@
 #include "engine/base/mapped_file.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 #include <utility>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "engine/base/error.h"
 
@@ -29,7 +29,9 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
   bytes_ = {static_cast<const std::byte*>(at), size};
 }
 
-MappedFile::~MappedFile() { unmap(); }
+MappedFile::~MappedFile() {
+  unmap();
+}
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)), bytes_(std::exchange(other.bytes_, {})) {}

@@ -27,9 +27,9 @@ RandomStream::RandomStream(std::uint64_t seed, std::string_view name) {
 
 std::uint64_t RandomStream::next_u64() {
   if (left_ == 0) {
-    const auto out = philox({static_cast<std::uint32_t>(counter_),
-                             static_cast<std::uint32_t>(counter_ >> 32), 0, 1},
-                            key_);
+    const auto out = philox(
+        {static_cast<std::uint32_t>(counter_), static_cast<std::uint32_t>(counter_ >> 32), 0, 1},
+        key_);
     ++counter_;
     buffer_ = {out[0] | std::uint64_t{out[1]} << 32, out[2] | std::uint64_t{out[3]} << 32};
     left_ = 2;
@@ -37,7 +37,9 @@ std::uint64_t RandomStream::next_u64() {
   return buffer_[static_cast<std::size_t>(2 - left_--)];
 }
 
-double RandomStream::next_unit() { return static_cast<double>(next_u64() >> 11) * 0x1p-53; }
+double RandomStream::next_unit() {
+  return static_cast<double>(next_u64() >> 11) * 0x1p-53;
+}
 
 std::uint64_t RandomStream::next_below(std::uint64_t bound) {
   LEANSTREAM_CHECK(bound >= 1, "an empty range has no random number");

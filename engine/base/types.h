@@ -6,7 +6,7 @@
 
 namespace leanstream {
 
-using TimeNs = std::int64_t;   // nanoseconds since the start of a run
+using TimeNs = std::int64_t;  // nanoseconds since the start of a run
 using Bytes = std::uint64_t;
 using LayerId = std::int32_t;  // 0 … layers − 1
 using BlockId = std::int32_t;  // 0 … blocks_per_layer − 1, in flash order
