@@ -25,7 +25,7 @@ struct Vector {
   typedef float Type __attribute__((vector_size(Lanes * sizeof(float))));
 };
 
-constexpr Index kRowsOfSum = 32;  // summed by themselves first: one long f32 sum loses 5 bits
+constexpr Index kRowsOfSum = 48;  // summed by themselves first: one long f32 sum loses 5 bits
 constexpr Index kCacheRows = 48;  // weight rows that stay in the second-level cache
 
 // Σ of Parts vectors: upper half onto lower half until one number is left.

@@ -101,6 +101,9 @@ TEST_F(Reference, NllWithForcedSets) {
   EXPECT_LT(largest_difference(nll, read<float>("nll_density_0_2_first_64")), 1e-3);
 }
 
+// At the threshold of a set the last bit decides, and one flip spreads to all later tokens: other
+// orders of summation, equally exact, gave 7.26 to 7.95 at density 0.3 and 16.9 to 17.9 at 0.2. The
+// order here is fixed on all machines (kernels.h), so this does not change from run to run.
 TEST_F(Reference, PerplexityByDensity) {
   const auto json = nlohmann::json::parse(read_file(reference_path("reference.json")));
   for (const double density : {0.5, 0.3, 0.2}) {
