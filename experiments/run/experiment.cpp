@@ -44,12 +44,24 @@ std::vector<config::Entry> read_axes(const Node& sweep, Diagnostics& diagnostics
       diagnostics.error(axis.key_position, "'{}' is swept twice", axis.key);
     } else if (!axis.value.is_sequence() || axis.value.items().empty()) {
       diagnostics.error(axis.value.position(), "'{}' under 'sweep' is a list of values, not {}",
-                        axis.key, axis.value.describe());
+                        axis.key,
+                        axis.value.is_sequence() ? "an empty one" : axis.value.describe());
     } else {
       axes.push_back(axis);
     }
   }
   return axes;
+}
+
+// Results go to out/<name>, and nowhere else.
+void check_name(const Experiment& experiment, const Node& node, Diagnostics& diagnostics) {
+  const std::string& name = experiment.name;
+  if (!node || !diagnostics.empty()) return;
+  if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos) {
+    diagnostics.error(node.position(),
+                      "'name' is {}; it names a folder: no '/', no '.' at its start",
+                      config::quote(name));
+  }
 }
 
 // `root` with the assignments applied; one to a swept parameter takes it out of the sweep.
@@ -127,6 +139,7 @@ std::vector<CellSpec> expand(const config::Document& document,
       cell.swept.emplace_back(axis.key, item.text());
     }
     cell.experiment = experiment_table().read(node, diagnostics, {"kind"});
+    check_name(cell.experiment, node["name"], diagnostics);
     cell.node = node;
     cells.push_back(std::move(cell));
   }

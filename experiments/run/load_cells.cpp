@@ -73,7 +73,7 @@ class Loader {
     cell.spec = spec;
     const auto before = diagnostics_.count();
     load_files(cell);
-    if (sound_ && diagnostics_.count() == before) fit(cell);
+    if (sound_ && readable_ && diagnostics_.count() == before) fit(cell);
     return cell;
   }
 
@@ -93,6 +93,7 @@ class Loader {
     const std::string path = config::find_file(kind, name);
     const auto [entry, is_new] = documents_.try_emplace(path);
     if (is_new) entry->second = config::load_document(path, diagnostics_);
+    readable_ = readable_ && entry->second.root;  // reported once, when it was new
     return entry->second;
   }
 
@@ -151,6 +152,7 @@ class Loader {
   std::string path_;
   Diagnostics& diagnostics_;
   bool sound_;
+  bool readable_ = true;  // every file so far
   std::map<std::string, config::Document> documents_;
   std::map<std::string, std::shared_ptr<const traces::Trace>> traces_;
 };
