@@ -64,6 +64,8 @@ stage "tests: g++ -O2" run_tests release
 stage "build: g++ with sanitizers" build debug
 stage "tests: g++ with sanitizers" run_tests debug --label-exclude slow
 check "build: clang++ with clang-tidy" build clang '-DCMAKE_CXX_CLANG_TIDY=clang-tidy;--quiet'
+check "same results from every build" tests/determinism.sh \
+  build/{release,debug,clang}/experiments/leanstream
 
 printf '\n%d seconds\n%d passed, %d failed\n' "$SECONDS" "$passed" "$failed"
 [[ "$failed" -eq 0 ]]
