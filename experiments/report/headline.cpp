@@ -14,6 +14,7 @@ namespace {
 constexpr double share_tolerance = 0.02;
 
 struct Column {
+  double fastest = 0;
   double slowest = 0;     // tokens/s, 0: none is known
   double best_share = 0;  // of the systems that leave something out
 };
@@ -24,6 +25,7 @@ Column column_of(const Results& results, const Facet& facet, double budget) {
     const Cell* cell = facet.find(system, budget);
     if (cell == nullptr) continue;
     const auto speed = results.mean(*cell, "tokens_per_s");
+    column.fastest = std::max(column.fastest, speed.value_or(0));
     if (speed && (column.slowest == 0 || *speed < column.slowest)) column.slowest = *speed;
     const double computed = results.mean(*cell, "computed_share").value_or(0);
     const auto kept = results.mean(*cell, "importance_share");
@@ -34,8 +36,7 @@ Column column_of(const Results& results, const Facet& facet, double budget) {
   return column;
 }
 
-std::string cell_html(const Results& results, const Cell* cell, const Column& column,
-                      double fastest) {
+std::string cell_html(const Results& results, const Cell* cell, const Column& column) {
   if (cell == nullptr) return "<span class=\"none\">not run</span>";
   const auto speed = results.mean(*cell, "tokens_per_s");
   if (!speed) return "<span class=\"none\">no result</span>";
@@ -44,7 +45,7 @@ std::string cell_html(const Results& results, const Cell* cell, const Column& co
   std::string out = fmt::format("<b>{}</b>", figure(speed));
   if (column.slowest > 0) out += fmt::format(" <small>{:.2f}×</small>", *speed / column.slowest);
   out += fmt::format("<span class=\"bar\" style=\"width:{:.1f}%;background:{}\"></span>",
-                     100 * *speed / fastest, series_colour(cell->system));
+                     100 * *speed / column.fastest, series_colour(cell->system));
   const bool less = kept && *kept < column.best_share - share_tolerance;
   out += fmt::format("<small class=\"{}\">share {}{}</small>", less ? "less" : "kept", share(kept),
                      less ? " ▼" : "");
@@ -72,10 +73,6 @@ std::string failures(const Results& results) {
 }
 
 std::string facet_table(const Results& results, const Facet& facet) {
-  double fastest = 0;
-  for (const Cell& cell : facet.cells) {
-    fastest = std::max(fastest, results.mean(cell, "tokens_per_s").value_or(0));
-  }
   HtmlTable table;
   table.css_class = "headline";
   table.caption =
@@ -90,7 +87,7 @@ std::string facet_table(const Results& results, const Facet& facet) {
     std::vector<std::string> row = {system_html(results, system)};
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const Cell* cell = facet.find(system, facet.budgets_bytes[i]);
-      row.push_back(cell_html(results, cell, columns[i], fastest));
+      row.push_back(cell_html(results, cell, columns[i]));
     }
     table.rows.push_back(std::move(row));
   }

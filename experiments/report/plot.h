@@ -35,10 +35,11 @@ struct LinePlot {
   std::string x_label;
   std::string y_label;
   std::vector<Series> series;
-  std::vector<Tick> x_ticks;     // empty: chosen
-  bool x_from_zero = true;       // otherwise the range of the points
-  std::optional<double> y_most;  // the top of the axis; otherwise from the points
-  std::string corner;            // small grey text: where the figures come from
+  std::vector<Tick> x_ticks;        // empty: chosen
+  bool x_from_zero = true;          // otherwise the range of the points
+  std::optional<double> y_most;     // the top of the axis; otherwise from the points
+  bool may_be_logarithmic = false;  // when the points span more than a factor of 20, and says so
+  std::string corner;               // small grey text: where the figures come from
   int width = 760;
   int height = 400;
   LineNames names = LineNames::in_margin;

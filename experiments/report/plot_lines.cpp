@@ -1,5 +1,6 @@
 // Lines with marks and their names.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ Area area_of(const LinePlot& plot) {
   for (const Series& series : plot.series) longest = std::max(longest, series.label.size());
   const double margin =
       plot.names != LineNames::none ? 20 + 7.6 * static_cast<double>(longest) : 36;
-  return {62, plot.width - margin, 56, plot.height - 26.0};
+  return {70, plot.width - margin, 56, plot.height - 26.0};
 }
 
 // Heights of the line labels in pixels, moved apart where they would overlap.
@@ -68,9 +69,10 @@ std::string x_axis(const LinePlot& plot, Range& x) {
   if (plot.x_ticks.empty()) return script;
   script += "set xtics (";
   double last = -std::numeric_limits<double>::infinity();
-  const double enough = 64.0 / plot.width * (x.most - x.least);
+  const double per_letter = 8.0 / (plot.width - 100) * (x.most - x.least);
   for (const Tick& tick : plot.x_ticks) {
-    const bool fits = tick.at - last >= enough;
+    const auto letters = static_cast<double>(tick.label.size() + 2);
+    const bool fits = tick.at - last >= letters * per_letter;
     script += fmt::format("{}{} {}", script.ends_with('(') ? "" : ", ",
                           quoted(fits ? tick.label : ""), tick.at);
     if (fits) last = tick.at;
@@ -78,10 +80,49 @@ std::string x_axis(const LinePlot& plot, Range& x) {
   return script + ")\n";
 }
 
-std::string line_names(const LinePlot& plot, const Area& area, const Range& x, double y_end) {
+// The y axis: from 0, or logarithmic over whole decades' 1, 2 and 5.
+struct YAxis {
+  double begin = 0;
+  double end = 1;
+  bool logarithmic = false;
+  std::string script;
+
+  double share(double y) const {
+    if (!logarithmic) return (y - begin) / (end - begin);
+    return std::log(y / begin) / std::log(end / begin);
+  }
+};
+
+YAxis logarithmic_axis(const Range& y) {
+  YAxis axis{0, 0, true, "set logscale y\nset ytics ("};
+  for (double decade = std::pow(10, std::floor(std::log10(y.least))); axis.end < y.most;
+       decade *= 10) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double at = factor * decade;
+      if (axis.end >= y.most) break;
+      if (at <= y.least) axis.begin = at;
+      axis.end = at;
+      axis.script += fmt::format("{}'{:.12g}' {}", axis.script.ends_with('(') ? "" : ", ", at, at);
+    }
+  }
+  axis.script += fmt::format(")\nset yrange [{}:{}]\n", axis.begin, axis.end);
+  return axis;
+}
+
+YAxis y_axis(const LinePlot& plot, const Range& y) {
+  constexpr double crowded = 20;
+  if (plot.may_be_logarithmic && y.least > 0 && y.most / y.least > crowded) {
+    return logarithmic_axis(y);
+  }
+  const Axis axis = axis_for(plot.y_most.value_or(y.most));
+  return {0, axis.end, false,
+          fmt::format("set yrange [0:{}]\nset ytics 0,{}\n", axis.end, axis.step)};
+}
+
+std::string line_names(const LinePlot& plot, const Area& area, const Range& x, const YAxis& y) {
   std::vector<double> wanted;
   for (const Series& series : plot.series) {
-    const double share = series.points.empty() ? 0 : series.points.back().second / y_end;
+    const double share = series.points.empty() ? 0 : y.share(series.points.back().second);
     wanted.push_back(area.bottom + share * (area.top - area.bottom));
   }
   const std::vector<double> height = spread(wanted, area.bottom, area.top);
@@ -133,7 +174,7 @@ std::string draw(const LinePlot& plot, std::string_view id, std::string_view alt
   }
   if (x.least > x.most) x = {0, 1};
   const Area area = area_of(plot);
-  const Axis axis = axis_for(plot.y_most.value_or(y.most));
+  const YAxis axis = y_axis(plot, y);
   std::string script = preamble(plot.width, plot.height, plot.corner);
   script += fmt::format(
       "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\n"
@@ -142,11 +183,13 @@ std::string draw(const LinePlot& plot, std::string_view id, std::string_view alt
       area.top / plot.height);
   script += x_axis(plot, x);
   script += fmt::format(
-      "set yrange [0:{}]\nset ytics 0,{}\nset grid ytics linecolor rgb '#e3e6ea' linetype 1\n"
+      "{}set grid ytics linecolor rgb '#e3e6ea' linetype 1\n"
       "set xlabel {} textcolor rgb '#3c424b' offset 0,0.3\n"
-      "set ylabel {} textcolor rgb '#3c424b' offset 1.2,0\n",
-      axis.end, axis.step, quoted(plot.x_label), quoted(plot.y_label));
-  if (plot.names != LineNames::none) script += line_names(plot, area, x, axis.end);
+      "set ylabel {} textcolor rgb '#3c424b' offset {},0\n",
+      axis.script, quoted(plot.x_label),
+      quoted(plot.y_label + (axis.logarithmic ? " (logarithmic)" : "")),
+      axis.logarithmic ? -0.6 : 0.6);
+  if (plot.names != LineNames::none) script += line_names(plot, area, x, axis);
   return render(script + data_blocks(plot), id, alt);
 }
 

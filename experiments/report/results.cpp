@@ -180,16 +180,19 @@ std::size_t Results::seeds() const {
 }
 
 std::string Results::trace_kind() const {
-  const auto trace = manifest.find("trace");
-  if (trace == manifest.end()) return "unknown";
-  const auto kind_of = [](const nlohmann::json& one) -> std::string {
+  // `traces` holds all of a sweep under their paths; a run has one `trace`.
+  const auto many = manifest.find("traces");
+  nlohmann::json all = nlohmann::json::array();
+  if (many != manifest.end() && many->is_structured()) {
+    for (const auto& one : *many) all.push_back(one);
+  } else if (manifest.contains("trace")) {
+    all.push_back(manifest["trace"]);
+  }
+  std::string kind = all.empty() ? "unknown" : "recorded";
+  for (const auto& one : all) {
     const bool named = one.is_object() && one.contains("kind") && one["kind"].is_string();
-    return named ? one["kind"].get<std::string>() : "unknown";
-  };
-  if (!trace->is_array()) return kind_of(*trace);
-  std::string kind = trace->empty() ? "unknown" : "recorded";
-  for (const auto& one : *trace) {
-    if (kind_of(one) != "recorded") kind = kind_of(one);
+    const std::string its = named ? one["kind"].get<std::string>() : "unknown";
+    if (its != "recorded") kind = its;
   }
   return kind;
 }

@@ -26,6 +26,7 @@ std::string budget_plot(const Results& results, const Facet& facet, std::size_t 
   LinePlot plot;
   plot.x_label = "memory budget";
   plot.y_label = "tokens per second";
+  plot.may_be_logarithmic = true;
   plot.x_ticks = budget_ticks(facet);
   plot.corner = results.origin();
   for (const std::size_t system : facet.systems()) {
@@ -43,6 +44,7 @@ std::string share_plot(const Results& results, const Facet& facet, std::size_t i
   LinePlot plot;
   plot.x_label = "importance share";
   plot.y_label = "tokens per second";
+  plot.may_be_logarithmic = true;
   plot.x_from_zero = false;
   plot.names = LineNames::beside_last_point;
   plot.corner = results.origin();
