@@ -9,5 +9,3 @@ cmake -S . -B build/quickstart -G Ninja -DCMAKE_BUILD_TYPE=Release -DLEANSTREAM_
   -DLEANSTREAM_WITH_SIMGRID=ON >build/quickstart.log || { cat build/quickstart.log && exit 1; }
 cmake --build build/quickstart --target leanstream
 build/quickstart/experiments/leanstream sweep experiments/quickstart.yaml --out out/quickstart
-echo
-echo "report: $PWD/out/quickstart/report.html"

@@ -57,7 +57,8 @@ svg text, svg g { font-family: inherit; }
 .stroke.dash2 { border-top-style: dashed; }
 details { margin: .5rem 0; } summary { cursor: pointer; color: #17427a; font-size: .9rem; }
 .source { font-weight: 500; white-space: nowrap; }
-.source.weak { background: #fdeccf; color: #7a4300; border-radius: .3rem; padding: 0 .4rem; font-weight: 600; }
+.source.weak { background: #fdeccf; color: #7a4300; border-radius: .3rem;
+  padding: 0 .4rem; font-weight: 600; }
 footer { color: var(--soft); font-size: .85rem; margin: 3rem 0 2rem; }
 @media print { nav { position: static; } details { display: none; }
   section { break-inside: avoid; } }
