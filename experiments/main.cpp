@@ -2,15 +2,19 @@
 // is wrong, 70 a bug.
 #include <cstdio>
 #include <exception>
-#include <string>
 
 #include <CLI/CLI.hpp>
 
 #include "engine/base/error.h"
 #include "experiments/commands/commands.h"
+#include "experiments/run/version.h"
 
 int main(int argc, char** argv) {
   CLI::App app{"LeanStream: LLM inference with MLP weights streamed from flash"};
+  const auto& version = leanstream::run::version();
+  app.set_version_flag("--version",
+                       fmt::format("leanstream {} ({}{}), {}", version.version, version.commit,
+                                   version.dirty ? ", changed" : "", version.build));
   app.require_subcommand(1);
   leanstream::commands::add_check(app);
   leanstream::commands::add_evaluate(app);
@@ -20,9 +24,7 @@ int main(int argc, char** argv) {
   leanstream::commands::add_run(app);
   leanstream::commands::add_sweep(app);
   leanstream::commands::add_trace(app);
-  for (int i = 0; i < argc; ++i) {
-    leanstream::commands::command_line() += (i > 0 ? " " : "") + std::string(argv[i]);
-  }
+  leanstream::commands::set_command_line(argc, argv);
   try {
     app.parse(argc, argv);
     return 0;

@@ -39,10 +39,10 @@ struct ModelShape {
 
 // How one layer's neurons are cut into blocks of k bundles that are neighbours in flash order.
 struct BlockGeometry {
-  std::int32_t block_neurons = 1;       // k
-  BlockId blocks_per_layer = 0;         // ⌈ffn ÷ k⌉; the last block may be short
-  Bytes block_bytes = 0;                // k bundles padded to the device's logical block size
-  double useful_block_bytes = 0;        // without the padding
+  std::int32_t block_neurons = 1;  // k
+  BlockId blocks_per_layer = 0;    // ⌈ffn ÷ k⌉; the last block may be short
+  Bytes block_bytes = 0;           // k bundles padded to the device's logical block size
+  double useful_block_bytes = 0;   // without the padding
   std::int32_t ffn = 0;
 
   // First neuron and number of neurons of a block, in flash order.

@@ -2,10 +2,10 @@
 // A callback throws UserError for wrong input (status 2) and CommandFailed for status 1.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <stdexcept>
 #include <string>
+
+#include <CLI/CLI.hpp>
 
 namespace leanstream::commands {
 
@@ -15,7 +15,9 @@ class CommandFailed : public std::runtime_error {
 };
 
 // The command line as it was typed, for manifests and for messages that say how to repeat a run.
-std::string& command_line();
+const std::string& command_line();
+// Called once by main: quoted so that a shell reads it back.
+void set_command_line(int argc, const char* const* argv);
 
 void add_check(CLI::App& app);
 void add_evaluate(CLI::App& app);

@@ -85,7 +85,7 @@ void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  add(app, "run", "one run: simulate (or, later, execute) one cell of an experiment", true);
+  add(app, "run", "one run of an experiment, simulated", true);
 }
 
 void add_sweep(CLI::App& app) {
