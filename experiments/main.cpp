@@ -1,13 +1,31 @@
 // leanstream: the one program. Exit status: 0 done, 1 a cell or a check failed, 2 the user's input
 // is wrong, 70 a bug.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
 #include "engine/base/error.h"
+#include "engine/base/nearest.h"
 #include "experiments/commands/commands.h"
 #include "experiments/run/version.h"
+
+namespace {
+
+// The parser only says that a command is missing; a mistyped one deserves its name and the nearest.
+void check_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), argv[1]) != names.end()) return;
+  throw leanstream::UserError("there is no command '{}'; there are: {}{}", argv[1],
+                              fmt::join(names, ", "), leanstream::suggestion(argv[1], names));
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"LeanStream: LLM inference with MLP weights streamed from flash"};
@@ -26,8 +44,11 @@ int main(int argc, char** argv) {
   leanstream::commands::add_trace(app);
   leanstream::commands::set_command_line(argc, argv);
   try {
+    check_command(app, argc, argv);
     app.parse(argc, argv);
-    return 0;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return 0;
+    std::fputs("leanstream: cannot write to the standard output\n", stderr);
+    return 1;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const leanstream::commands::CommandFailed& failed) {

@@ -210,7 +210,7 @@ bool check_kind(const Document& document, std::string_view kind, Diagnostics& di
   const Node found = document.root["kind"];
   if (found.is_scalar() && found.text() == kind) return true;
   const Position& at = found ? found.position() : document.root.position();
-  diagnostics.error(at, "a {} file starts with 'kind: {}', not {}", kind, kind,
+  diagnostics.error(at, "the {} file starts with 'kind: {}', not {}", kind, kind,
                     found ? found.describe() : document.root.describe());
   return false;
 }

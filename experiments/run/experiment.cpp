@@ -12,6 +12,16 @@ using config::ParameterInfo;
 
 constexpr std::size_t kMostCells = 100'000;
 
+// As it was written; texts stay texts.
+Json to_json(const Node& node) {
+  if (!node || node.is_null()) return nullptr;
+  if (node.is_scalar()) return node.text();
+  Json json = node.is_map() ? Json::object() : Json::array();
+  for (const auto& entry : node.entries()) json[entry.key] = to_json(entry.value);
+  for (const auto& item : node.items()) json.push_back(to_json(item));
+  return json;
+}
+
 config::Parameter<Experiment> changes(std::string name, Node Experiment::*member,
                                       std::string help) {
   auto parse = [](const Node& node, const ParameterInfo& info,
@@ -20,15 +30,8 @@ config::Parameter<Experiment> changes(std::string name, Node Experiment::*member
     d.error(node.position(), "'{}' is a map of parameters, not {}", info.name, node.describe());
     return std::nullopt;
   };
-  const auto print = [](auto&& self, const Node& node) -> Json {
-    if (!node.is_map()) return node ? Json(node.text()) : Json(nullptr);
-    Json json = Json::object();
-    for (const auto& entry : node.entries()) json[entry.key] = self(self, entry.value);
-    return json;
-  };
-  return config::custom<Experiment>(
-      std::move(name), member, "a map", parse,
-      [print](const Node& node) { return print(print, node); }, std::move(help));
+  return config::custom<Experiment>(std::move(name), member, "a map", parse, to_json,
+                                    std::move(help));
 }
 
 // The axes of a sweep, checked: every one a list with at least one item.
@@ -64,14 +67,29 @@ void check_name(const Experiment& experiment, const Node& node, Diagnostics& dia
   }
 }
 
-// `root` with the assignments applied; one to a swept parameter takes it out of the sweep.
+// `root` with the assignments applied. One to a swept parameter takes it out of the sweep; one to
+// "sweep.NAME" gives NAME, dots and all, a list.
 Node assign(Node root, const std::vector<std::string>& assignments, Diagnostics& diagnostics) {
+  const std::string prefix = "sweep.";
   for (const auto& assignment : assignments) {
     const std::string key = assignment.substr(0, assignment.find('='));
+    const bool is_axis = key.starts_with(prefix);
+    const std::string swept = is_axis ? key.substr(prefix.size()) : key;
     const Node sweep = root["sweep"];
-    if (sweep && sweep[key])
-      root = root.without("sweep").with("sweep", sweep.without(key), diagnostics);
-    root = config::with_assignment(root, assignment, diagnostics);
+    std::vector<config::Entry> axes;
+    for (const auto& axis : sweep.entries()) {
+      if (axis.key != swept) axes.push_back(axis);
+    }
+    if (is_axis) {
+      const std::string value = "axis" + assignment.substr(std::min(key.size(), assignment.size()));
+      const Node list = config::with_assignment(Node::map(root.position()), value, diagnostics);
+      axes.push_back({swept, list.position(), list["axis"]});
+    } else {
+      root = config::with_assignment(root, assignment, diagnostics);
+    }
+    if (sweep.is_map() || is_axis) {
+      root = root.without("sweep").with("sweep", Node::map(root.position(), axes), diagnostics);
+    }
   }
   return root;
 }
@@ -136,7 +154,7 @@ std::vector<CellSpec> expand(const config::Document& document,
       stride /= items.size();
       const Node& item = items[i / stride % items.size()];
       node = node.with(axis.key, item, diagnostics);
-      cell.swept.emplace_back(axis.key, item.text());
+      cell.swept.emplace_back(axis.key, item.is_scalar() ? item.text() : to_json(item).dump());
     }
     cell.experiment = experiment_table().read(node, diagnostics, {"kind"});
     check_name(cell.experiment, node["name"], diagnostics);

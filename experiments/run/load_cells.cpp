@@ -14,15 +14,16 @@ using config::Diagnostics;
 using config::FileKind;
 using config::Node;
 
-std::string find_trace(const std::string& name, const std::string& experiment_path) {
+// Where a path of the experiment leads: from here, from the experiment's folder, or from the data
+// root; "" when nowhere.
+std::string resolve(const std::string& name, const std::string& experiment_path) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path(experiment_path).parent_path();
   for (const fs::path& path :
        {fs::path(name), folder / name, config::data_root() / fs::path(name)}) {
     if (fs::exists(path)) return path.string();
   }
-  throw UserError("no trace {} here, beside {}, or in {}", name, experiment_path,
-                  config::data_root());
+  return "";
 }
 
 // Scaled from the shape at which it was measured by hidden · ffn.
@@ -90,7 +91,10 @@ class Loader {
   }
 
   const config::Document& document(FileKind kind, const std::string& name) {
-    const std::string path = config::find_file(kind, name);
+    std::string path = config::find_file(kind, name);
+    if (path == name) path = resolve(name, path_);
+    if (path.empty())
+      throw UserError("no {} {} here or beside {}", config::word(kind), name, path_);
     const auto [entry, is_new] = documents_.try_emplace(path);
     if (is_new) entry->second = config::load_document(path, diagnostics_);
     readable_ = readable_ && entry->second.root;  // reported once, when it was new
@@ -112,7 +116,12 @@ class Loader {
     });
     at(node["trace"], [&] {
       auto& trace = traces_[e.trace];
-      if (!trace) trace = std::make_shared<traces::Trace>(find_trace(e.trace, path_));
+      const std::string path = resolve(e.trace, path_);
+      if (path.empty()) {
+        throw UserError("no trace {} here, beside {}, or in {}", e.trace, path_,
+                        config::data_root());
+      }
+      if (!trace) trace = std::make_shared<traces::Trace>(path);
       cell.trace = trace;
     });
   }

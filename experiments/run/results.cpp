@@ -104,7 +104,9 @@ struct Column {
 std::vector<Column> time_columns() {
   return {
       {"tokens_per_s", "decoded tokens ÷ (end of the last head − end of prefill)",
-       [](const View& v) { return ratio(v.tokens() * 1e9, v.decode_ns()); }},
+       [](const View& v) {
+         return v.tokens() > 0 ? ratio(v.tokens() * 1e9, v.decode_ns()) : std::nullopt;
+       }},
       {"tpot_ms_mean", "time per decoded token",
        [](const View& v) { return per_token_ms(v, v.decode_ns()); }},
       {"tpot_ms_p50", "its median", [](const View& v) { return tpot(v, 0.5); }},
