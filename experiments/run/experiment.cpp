@@ -84,12 +84,11 @@ Node assign(Node root, const std::vector<std::string>& assignments, Diagnostics&
       const std::string value = "axis" + assignment.substr(std::min(key.size(), assignment.size()));
       const Node list = config::with_assignment(Node::map(root.position()), value, diagnostics);
       axes.push_back({swept, list.position(), list["axis"]});
-    } else {
-      root = config::with_assignment(root, assignment, diagnostics);
     }
-    if (sweep.is_map() || is_axis) {
+    if (is_axis || axes.size() < sweep.entries().size()) {
       root = root.without("sweep").with("sweep", Node::map(root.position(), axes), diagnostics);
     }
+    if (!is_axis) root = config::with_assignment(root, assignment, diagnostics);
   }
   return root;
 }

@@ -92,9 +92,7 @@ class Loader {
 
   const config::Document& document(FileKind kind, const std::string& name) {
     std::string path = config::find_file(kind, name);
-    if (path == name) path = resolve(name, path_);
-    if (path.empty())
-      throw UserError("no {} {} here or beside {}", config::word(kind), name, path_);
+    if (path == name && !resolve(name, path_).empty()) path = resolve(name, path_);
     const auto [entry, is_new] = documents_.try_emplace(path);
     if (is_new) entry->second = config::load_document(path, diagnostics_);
     readable_ = readable_ && entry->second.root;  // reported once, when it was new
