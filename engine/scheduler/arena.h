@@ -16,7 +16,6 @@ class Arena {
 
   SlotId slots() const { return slots_; }
   SlotId free_slots() const { return static_cast<SlotId>(free_.size()); }
-  SlotId in_flight_slots() const { return in_flight_count_; }
 
   const BlockSet& resident(LayerId l) const { return resident_[static_cast<std::size_t>(l)]; }
   const BlockSet& in_flight(LayerId l) const { return in_flight_[static_cast<std::size_t>(l)]; }

@@ -21,7 +21,7 @@ enum class CommandKind : std::uint8_t {
 
 const char* name_of(CommandKind kind);
 
-// Features by index, relative to the layer that is predicted (engine/README.md, "The predictor").
+// Features by index, relative to the layer that is predicted (engine/README.md, "Predictors").
 inline constexpr std::int32_t kStages = 8;         // K: stages of a layer's computed share
 inline constexpr std::int32_t kFeatureInput = -2;  // input of the layer before, before attention
 inline constexpr std::int32_t kFeatureOwn = -1;    // the layer's own MLP input

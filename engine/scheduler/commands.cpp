@@ -9,8 +9,9 @@ namespace leanstream::scheduler {
 Command& Scheduler::emit(CommandKind kind, StepId step, LayerId layer, TokenId token,
                          std::int32_t tokens) {
   Ticket& ticket = tickets_[next_ticket_ % tickets_.size()];
-  LEANSTREAM_CHECK(ticket.id == 0, "more than {} commands are outstanding", tickets_.size());
-  ticket = {next_ticket_, kind, step, layer, kNone, 0, now_};
+  LEANSTREAM_CHECK(ticket.id == 0, "ticket {} is still outstanding {} tickets later", ticket.id,
+                   tickets_.size());
+  ticket = {next_ticket_, kind, step, layer, kNone, 0};
   ++outstanding_;
   Command& command = commands_.emplace_back();
   command.ticket = next_ticket_++;
@@ -66,7 +67,9 @@ void Scheduler::hash_commands() {
     hash_.add(static_cast<std::uint64_t>(c.layer));
     hash_.add(static_cast<std::uint64_t>(c.token));
     hash_.add(static_cast<std::uint64_t>(c.tokens));
+    hash_.add(static_cast<std::uint64_t>(c.lane));
     hash_.add(static_cast<std::uint64_t>(c.merge_blocks));
+    hash_.add(static_cast<std::uint64_t>(c.segment));
     hash_.add(static_cast<std::uint64_t>(c.feature));
     hash_.add_all(c.blocks);
     hash_.add_all(c.slots);

@@ -9,6 +9,11 @@
 
 namespace leanstream::scheduler {
 
+// ⌈blocks ÷ parts⌉
+inline BlockId divide_up(BlockId blocks, std::int32_t parts) {
+  return (blocks + parts - 1) / parts;
+}
+
 struct LayerWork {
   explicit LayerWork(BlockId blocks)
       : wanted(blocks),
@@ -26,7 +31,7 @@ struct LayerWork {
     tokens = prefill ? prompt_tokens : 1;
     predicted = final = final_requested = false;
     requested_stage = kNone;
-    part_blocks = wanted_blocks = segment_blocks = demand_misses = final_misses = 0;
+    part_blocks = wanted_blocks = segment_blocks = final_misses = 0;
     units_wanted = units_computed = 0;
     for (auto* set : {&wanted, &prefetched, &computed}) set->clear();
     ready.clear();
@@ -59,7 +64,6 @@ struct LayerWork {
   // Taken at T_F.
   BlockId wanted_blocks = 0;
   BlockId segment_blocks = 0;
-  BlockId demand_misses = 0;
   BlockId final_misses = 0;
 
   // The accelerator's side.

@@ -10,7 +10,7 @@
 
 namespace leanstream::scheduler {
 
-// Where the accelerator's time goes. `gap` is time outside all of them: there is none in decode.
+// Where the accelerator's time goes. `idle` is time after the last head.
 enum class Phase : std::uint8_t { attention, prediction_wait, stall, mlp, head, idle };
 inline constexpr std::size_t kPhases = 6;
 

@@ -6,14 +6,6 @@
 #include "engine/scheduler/scheduler.h"
 
 namespace leanstream::scheduler {
-namespace {
-
-BlockId divide_up(BlockId a, std::int32_t b) {
-  return (a + b - 1) / b;
-}
-
-}  // namespace
-
 void Scheduler::request_final(LayerWork& work, std::int32_t feature) {
   if (work.final_requested) return;
   work.final_requested = true;
@@ -22,24 +14,26 @@ void Scheduler::request_final(LayerWork& work, std::int32_t feature) {
 
 // Segments that finish while a prediction runs are folded: only the newest stage waits.
 void Scheduler::request_refinement(std::int32_t stage) {
-  const bool refines = timing_ == Timing::residual && spec_.refine && stage < kStages;
-  if (!refines || next_ == nullptr || next_->layer == 0 || next_->prefill) return;
-  if (stage > next_->requested_stage) waiting_stage_ = std::max(waiting_stage_, stage);
+  const bool refines = timing_ == Timing::residual || timing_ == Timing::own_input;
+  if (!refines || !spec_.refine || stage >= kStages) return;
+  if (next_ == nullptr || next_->layer == 0 || next_->prefill) return;
+  if (stage > next_->requested_stage) refinement_ = {next_->step, stage};
 }
 
 void Scheduler::pump_predictions() {
   if (predicting_) return;
   if (!final_requests_.empty()) {
-    const FinalRequest request = final_requests_.front();
+    const Request request = final_requests_.front();
     final_requests_.erase(final_requests_.begin());
     LayerWork* work = find(request.step);
     LEANSTREAM_CHECK(work != nullptr && !work->final, "a final prediction for step {} is late",
                      request.step);
     return submit_prediction(*work, request.feature);
   }
-  if (waiting_stage_ == kNone || next_ == nullptr) return;
-  next_->requested_stage = waiting_stage_;
-  submit_prediction(*next_, std::exchange(waiting_stage_, kNone));
+  LayerWork* work = find(refinement_.step);
+  if (work == nullptr || work->final) return;
+  work->requested_stage = refinement_.feature;
+  submit_prediction(*work, std::exchange(refinement_, {}).feature);
 }
 
 void Scheduler::submit_prediction(LayerWork& work, std::int32_t feature) {
@@ -76,7 +70,7 @@ void Scheduler::set_wanted_all(LayerWork& work) {
 
 // Layer 0 has no features before its token exists: its prefetch goes by the token before.
 void Scheduler::set_wanted_as_before(LayerWork& work) {
-  if (last_first_layer_.empty()) return;
+  if (work.predicted) return;
   work.wanted = last_first_layer_;
   work.priority = last_first_priority_;
   work.predicted = true;
@@ -92,22 +86,17 @@ void Scheduler::make_final(LayerWork& work) {
   BlockSet left_by_others = resident;  // in the cache from an earlier token
   left_by_others |= in_flight;
   left_by_others -= work.prefetched;
-  work.demand_misses = work.wanted_blocks - work.wanted.count_common(left_by_others);
+  const BlockId demand_misses = work.wanted_blocks - work.wanted.count_common(left_by_others);
   work.final_misses = work.wanted_blocks - work.wanted.count_common(resident);
   const BlockId on_their_way = work.wanted.count_common(in_flight);
 
-  const policy::Plan plan =
+  plan_ =
       work.prefill ? policy::Plan{} : policies_.controller->plan({work.layer, work.final_misses});
-  LEANSTREAM_CHECK(plan.omega_io >= 1 && plan.omega_gpu >= 1, "plan ({}, {})", plan.omega_io,
-                   plan.omega_gpu);
-  plan_ = plan;
-  const BlockId to_read = work.final_misses - on_their_way;
-  work.part_blocks = std::max<BlockId>(1, divide_up(to_read, plan.omega_io));
-  // Prefill computes what arrives and reads ahead in the other half of the arena.
-  work.segment_blocks = work.prefill ? 1 : divide_up(work.wanted_blocks, plan.omega_gpu);
-  if (work.prefill) {
-    work.part_blocks = std::clamp<BlockId>(arena_.slots() / 2, 1, work.part_blocks);
-  }
+  LEANSTREAM_CHECK(plan_.omega_io >= 1 && plan_.omega_gpu >= 1, "plan ({}, {})", plan_.omega_io,
+                   plan_.omega_gpu);
+  work.part_blocks = part_of(work, work.final_misses - on_their_way);
+  // Prefill computes whatever arrives.
+  work.segment_blocks = work.prefill ? 1 : divide_up(work.wanted_blocks, plan_.omega_gpu);
   work.units_wanted = 0;
   work.wanted.for_each(
       [&](BlockId b) { work.units_wanted += work.units[static_cast<std::size_t>(b)]; });
@@ -115,7 +104,7 @@ void Scheduler::make_final(LayerWork& work) {
   if (work.prefill) return;
 
   tally_.blocks_wanted += work.wanted_blocks;
-  tally_.demand_misses += work.demand_misses;
+  tally_.demand_misses += demand_misses;
   tally_.final_misses += work.final_misses;
   tally_.in_flight += on_their_way;
   tally_.blocks_redundant += work.prefetched.count() - work.prefetched.count_common(work.wanted);
@@ -124,14 +113,16 @@ void Scheduler::make_final(LayerWork& work) {
     last_first_layer_ = work.wanted;
     last_first_priority_ = work.priority;
   }
+  const bool speculates = policies_.loader->read_ahead() == policy::ReadAhead::speculative;
+  if (speculates && next_ != nullptr && next_->layer == 0) set_wanted_as_before(*next_);
 }
 
-// Resident blocks are computed first, by priority; what arrives later follows in its order.
+// Resident blocks are computed first; what arrives later follows in its order.
 void Scheduler::order_ready(LayerWork& work) {
   BlockSet there = work.wanted;
   there &= arena_.resident(work.layer);
-  choose_part(work, there, there.count(), work.ready);
-  if (spec_.compute_order == ComputeOrder::flash) std::sort(work.ready.begin(), work.ready.end());
+  const bool by_priority = spec_.compute_order == ComputeOrder::priority && !work.prefill;
+  order_blocks(work, there, there.count(), by_priority, work.ready);
 }
 
 }  // namespace leanstream::scheduler

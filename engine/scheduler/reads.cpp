@@ -46,18 +46,24 @@ void Scheduler::pump_reads() {
   }
 }
 
+// Blocks of an I/O part when `missing` blocks are to be read under the current plan. Prefill reads
+// ahead in one half of the arena while it computes the other.
+BlockId Scheduler::part_of(const LayerWork& work, BlockId missing) const {
+  const BlockId part =
+      work.prefill ? std::min(missing, arena_.slots() / 2) : divide_up(missing, plan_.omega_io);
+  return std::max<BlockId>(1, part);
+}
+
 // Submits up to one part of missing_; false when there is no room for a single block.
 bool Scheduler::submit_part(LayerWork& work) {
   const BlockId count = missing_.count();
-  if (work.part_blocks == 0) {  // the first part of a prefetch sets the size of all
-    work.part_blocks = std::max<BlockId>(1, (count + plan_.omega_io - 1) / plan_.omega_io);
-    if (work.prefill) work.part_blocks = std::clamp<BlockId>(arena_.slots() / 2, 1, count);
-  }
+  if (work.part_blocks == 0) work.part_blocks = part_of(work, count);  // of all parts to come
   const BlockId room = make_room(work, std::min(count, work.part_blocks));
   if (room == 0) return false;
   const std::int32_t index = take_payload();
   Payload& payload = payloads_[static_cast<std::size_t>(index)];
-  choose_part(work, missing_, room, payload.blocks);
+  const bool by_priority = policies_.loader->order() == policy::ReadOrder::priority;
+  order_blocks(work, missing_, room, by_priority && !work.prefill, payload.blocks);
   for (const BlockId b : payload.blocks) {
     payload.slots.push_back(arena_.reserve(work.layer, b));
     if (!work.final) work.prefetched.set(b);
@@ -80,11 +86,9 @@ bool Scheduler::submit_part(LayerWork& work) {
 }
 
 // Appends the first `count` candidates to `out`: by falling priority (of equal ones the lower
-// block) or in flash order. A counting sort over the priority byte.
-void Scheduler::choose_part(const LayerWork& work, const BlockSet& candidates, BlockId count,
-                            std::vector<BlockId>& out) {
-  const bool by_priority =
-      policies_.loader->order() == policy::ReadOrder::priority && !work.prefill;
+// block; a counting sort over the priority byte) or in flash order.
+void Scheduler::order_blocks(const LayerWork& work, const BlockSet& candidates, BlockId count,
+                             bool by_priority, std::vector<BlockId>& out) {
   if (!by_priority) {
     candidates.for_each([&](BlockId b) {
       if (count > 0) out.push_back(b), --count;
@@ -138,6 +142,17 @@ void Scheduler::evict(Tier tier, BlockId count) {
     LEANSTREAM_CHECK(evictable_[static_cast<std::size_t>(l)].test(b),
                      "block {} of layer {} may not be evicted", b, l);
     arena_.evict(l, b);
+    note_wasted(l, b);
+  }
+}
+
+// A block that was prefetched and goes before its layer's final prediction was read for nothing.
+void Scheduler::note_wasted(LayerId layer, BlockId block) {
+  for (LayerWork* work : {current_, next_}) {
+    if (work == nullptr || work->final || work->layer != layer) continue;
+    if (!work->prefetched.test(block)) continue;
+    work->prefetched.reset(block);
+    ++tally_.blocks_redundant;
   }
 }
 
@@ -153,11 +168,12 @@ void Scheduler::read_done(const Ticket& ticket, const Completion& completion) {
   }
   bytes_completed_ += bytes;
   for (const BlockId b : payload.blocks) arena_.arrived(ticket.layer, b);
-  policies_.cache->inserted(ticket.layer, payload.blocks, ticket.step);
-  LayerWork* work = find(ticket.step);
-  if (work != nullptr && work->final) {
+  // A redundant read may end when its step is long over: it arrives now, for whoever wants it now.
+  policies_.cache->inserted(ticket.layer, payload.blocks, std::max(opened_step_, ticket.step));
+  for (LayerWork* work : {current_, next_}) {
+    if (work == nullptr || !work->final || work->layer != ticket.layer) continue;
     for (const BlockId b : payload.blocks) {
-      if (work->wanted.test(b)) work->ready.push_back(b);
+      if (work->wanted.test(b) && !work->computed.test(b)) work->ready.push_back(b);
     }
   }
   payload.in_use = false;

@@ -28,6 +28,8 @@ void Scheduler::release(LayerWork& work, BlockId count) {
   Payload& payload = payloads_[static_cast<std::size_t>(index)];
   for (BlockId i = 0; i < count; ++i) {
     const BlockId b = work.ready[work.released++];
+    LEANSTREAM_CHECK(arena_.resident(work.layer).test(b), "block {} of layer {} is not there", b,
+                     work.layer);
     payload.blocks.push_back(b);
     payload.slots.push_back(arena_.slot_of(work.layer, b));
   }

@@ -14,12 +14,12 @@ constexpr std::size_t kTickets = 4096;  // more are never outstanding: bounded b
 
 SlotId smallest_slots(const RunSpec& spec, const Policies& policies) {
   const BlockId blocks = spec.geometry.blocks_per_layer;
-  const Selection selection(spec, *policies.activations);
-  const BlockId wanted =
-      policies.predictor->wants_everything() ? blocks : std::min(selection.wanted_count(), blocks);
+  const BlockId wanted = policies.predictor->wants_everything()
+                             ? blocks
+                             : std::min(Selection::wanted_count(spec), blocks);
   const policy::Plan plan = policies.controller->coarsest();
-  const BlockId segment = (wanted + plan.omega_gpu - 1) / plan.omega_gpu;
-  const BlockId part = (wanted + plan.omega_io - 1) / plan.omega_io;
+  const BlockId segment = divide_up(wanted, plan.omega_gpu);
+  const BlockId part = divide_up(wanted, plan.omega_io);
   return std::min<SlotId>(segment + part + spec.queue_depth, spec.layers * blocks);
 }
 
@@ -113,6 +113,7 @@ void Scheduler::decide() {
   pump_reads();
   pump_releases();
   hash_commands();
+  LEANSTREAM_CHECK(outstanding_ > 0, "nothing is under way and nothing can be");
 }
 
 Phase Scheduler::phase() const {
@@ -152,7 +153,8 @@ bool Scheduler::prepare_next() {
 void Scheduler::open_layer() {
   current_ = std::exchange(next_, nullptr);
   LayerWork& work = *current_;
-  waiting_stage_ = kNone;
+  opened_step_ = work.step;
+  refinement_ = {};
   emit(CommandKind::attention, work.step, work.layer, work.token, work.tokens);
   const bool has_next = prepare_next();
   if (work.prefill || timing_ == Timing::known) {
@@ -166,8 +168,9 @@ void Scheduler::open_layer() {
     if (!work.final_requested) request_final(work, kFeatureFinal);  // layer 0: the embedding
     if (has_next && next_->layer != 0) request_final(*next_, kFeatureInput);
   }
-  const bool speculates = policies_.loader->read_ahead() == policy::ReadAhead::speculative;
-  if (has_next && next_->layer == 0 && speculates) set_wanted_as_before(*next_);
+  // Until its own input is known, the residual after the whole layer before speculates.
+  const bool speculates = timing_ == Timing::own_input && spec_.refine && work.layer != 0;
+  if (speculates) refinement_ = {work.step, kFeatureFinal};
 }
 
 // T_GPU(n): the sum of the layer is complete.

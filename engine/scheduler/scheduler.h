@@ -29,7 +29,7 @@ class Scheduler {
   // The driver's loop: start once, then until finished() take the commands, carry them out, and
   // hand over the completions.
   void start(TimeNs now);
-  bool finished() const { return done_ || (!failure_.empty() && outstanding_ == 0); }
+  bool finished() const { return outstanding_ == 0 && (done_ || !failure_.empty()); }
   // Commands since the last call; the span is valid until the next call of on().
   std::span<const Command> take_commands();
   void on(std::span<const Completion> batch);
@@ -64,11 +64,10 @@ class Scheduler {
     LayerId layer = kNone;
     std::int32_t payload = kNone;
     std::int32_t feature = 0;
-    TimeNs submitted_ns = 0;
   };
-  struct FinalRequest {
-    StepId step;
-    std::int32_t feature;
+  struct Request {  // of a prediction
+    StepId step = kNone;
+    std::int32_t feature = 0;
   };
 
   // scheduler.cpp: the life of a run
@@ -101,8 +100,10 @@ class Scheduler {
   LayerWork* read_target();
   void missing(const LayerWork& work, BlockSet& out) const;
   bool submit_part(LayerWork& work);
-  void choose_part(const LayerWork& work, const BlockSet& candidates, BlockId count,
-                   std::vector<BlockId>& out);
+  BlockId part_of(const LayerWork& work, BlockId missing) const;
+  void order_blocks(const LayerWork& work, const BlockSet& candidates, BlockId count,
+                    bool by_priority, std::vector<BlockId>& out);
+  void note_wasted(LayerId layer, BlockId block);
   BlockId make_room(const LayerWork& work, BlockId count);
   void evict(Tier tier, BlockId count);
   void read_done(const Ticket& ticket, const Completion& completion);
@@ -131,8 +132,9 @@ class Scheduler {
   LayerWork* next_ = nullptr;     // what comes after, when it is known to come
   policy::Plan plan_;             // φ(n), from T_F(n) to T_F(n+1)
 
-  std::vector<FinalRequest> final_requests_;  // waiting, in order
-  std::int32_t waiting_stage_ = kNone;        // newest stage a refinement waits for
+  std::vector<Request> final_requests_;  // waiting, in order
+  Request refinement_;                   // the newest that waits
+  StepId opened_step_ = kNone;           // of the newest current_
   bool predicting_ = false;
   BlockSet last_first_layer_;  // layer 0's set of the token before
   std::vector<std::uint8_t> last_first_priority_;

@@ -14,7 +14,7 @@ namespace {
 constexpr double kUnits = 0x1p35;
 constexpr int kHashBits = 22;  // sums of up to 64 neurons stay below 2^42
 
-// Importance above a hash of (token, index): a strict order without ties.
+// Importance above a hash of (token, index), so that ties do not persist between tokens.
 std::uint64_t key_of(std::uint64_t importance, TokenId token, std::int32_t index) {
   const std::uint64_t hash =
       mix(static_cast<std::uint64_t>(token), static_cast<std::uint64_t>(index));
@@ -30,12 +30,18 @@ std::uint8_t priority_of(std::uint64_t units) {
   return static_cast<std::uint8_t>(std::min(255, octave * 6 + eighth * 6 / 8 + 1));
 }
 
+std::int32_t Selection::wanted_count(const RunSpec& spec) {
+  const model::BlockGeometry& g = spec.geometry;
+  const std::int32_t of = spec.select == Select::neurons ? g.ffn : g.blocks_per_layer;
+  return std::clamp(static_cast<std::int32_t>(std::lround(spec.density * of)), 1, of);
+}
+
 Selection::Selection(const RunSpec& spec, const model::Activations& activations)
     : geometry_(spec.geometry),
       select_(spec.select),
+      wanted_count_(wanted_count(spec)),
       sums_(static_cast<std::size_t>(spec.geometry.blocks_per_layer)) {
   const std::int32_t of = select_ == Select::neurons ? geometry_.ffn : geometry_.blocks_per_layer;
-  wanted_count_ = std::clamp(static_cast<std::int32_t>(std::lround(spec.density * of)), 1, of);
   keys_.resize(static_cast<std::size_t>(of));
   for (LayerId l = 0; l < spec.layers; ++l) {
     const auto levels = activations.levels(l);
@@ -72,12 +78,17 @@ void Selection::choose(TokenId token, LayerId layer, std::span<const std::uint8_
   }
 }
 
-// The key of the last one taken: with it, "key ≥ last" is the chosen set.
-std::uint64_t Selection::last_key() {
+// Calls take(index) for the wanted_count_ largest keys; of equal ones the lower indices.
+template <typename Take>
+void Selection::take_best(Take take) {
   scratch_ = keys_;
   const auto last = scratch_.begin() + (wanted_count_ - 1);
   std::nth_element(scratch_.begin(), last, scratch_.end(), std::greater<>());
-  return *last;
+  const std::uint64_t least = *last;
+  auto equal = std::count(scratch_.begin(), last + 1, least);
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    if (keys_[i] > least || (keys_[i] == least && equal-- > 0)) take(static_cast<BlockId>(i));
+  }
 }
 
 void Selection::choose_blocks(TokenId token, BlockSet& wanted) {
@@ -85,10 +96,7 @@ void Selection::choose_blocks(TokenId token, BlockSet& wanted) {
   for (std::size_t b = 0; b < keys_.size(); ++b) {
     keys_[b] = key_of(sums_[b], token, static_cast<std::int32_t>(b));
   }
-  const std::uint64_t last = last_key();
-  for (std::size_t b = 0; b < keys_.size(); ++b) {
-    if (keys_[b] >= last) wanted.set(static_cast<BlockId>(b));
-  }
+  take_best([&](BlockId b) { wanted.set(b); });
 }
 
 void Selection::choose_neurons(TokenId token, std::span<const std::uint8_t> codes,
@@ -96,10 +104,7 @@ void Selection::choose_neurons(TokenId token, std::span<const std::uint8_t> code
   for (std::size_t j = 0; j < keys_.size(); ++j) {
     keys_[j] = key_of(codes[j], token, static_cast<std::int32_t>(j));
   }
-  const std::uint64_t last = last_key();
-  for (std::size_t j = 0; j < keys_.size(); ++j) {
-    if (keys_[j] >= last) wanted.set(static_cast<BlockId>(j) / geometry_.block_neurons);
-  }
+  take_best([&](BlockId j) { wanted.set(j / geometry_.block_neurons); });
 }
 
 }  // namespace leanstream::scheduler

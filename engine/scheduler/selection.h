@@ -17,7 +17,7 @@ class Selection {
   Selection(const RunSpec& spec, const model::Activations& activations);
 
   // Blocks wanted of a layer at the run's density; with Select::neurons the number of neurons.
-  std::int32_t wanted_count() const { return wanted_count_; }
+  static std::int32_t wanted_count(const RunSpec& spec);
 
   // Chooses the wanted blocks and the priority byte of every block (a logarithm of its summed
   // importance; higher is more important) from codes[ffn] in neuron order. Ties are broken by a
@@ -32,7 +32,8 @@ class Selection {
  private:
   void choose_neurons(TokenId token, std::span<const std::uint8_t> codes, BlockSet& wanted);
   void choose_blocks(TokenId token, BlockSet& wanted);
-  std::uint64_t last_key();
+  template <typename Take>
+  void take_best(Take take);
 
   model::BlockGeometry geometry_;
   Select select_;

@@ -1,6 +1,7 @@
 // From an experiment file to cells that can run, with everything that is wrong said at its place.
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "engine/base/error.h"
 #include "engine/config/find_file.h"
@@ -146,10 +147,12 @@ class Loader {
                              cell.geometry.blocks_per_layer * shape.layers;
     cell.budget_bytes = e.memory_budget.resolve(mlp_bytes, mlp_bytes + shape.resident_bytes());
     charge_predictions(cell);
+    std::optional<CellPolicies> policies;
+    at(node["system"], [&] { policies.emplace(cell); });
     at(node["memory_budget"], [&] {
+      if (!policies) return;
       try {
-        const CellPolicies policies(cell);
-        scheduler::Scheduler(cell.run_spec(), policies.view());  // refuses too small a budget
+        scheduler::Scheduler(cell.run_spec(), policies->view());  // refuses too small a budget
       } catch (const UserError& error) {
         throw UserError("system {}: {}", cell.system.name, error.what());
       }

@@ -135,7 +135,8 @@ std::vector<Column> time_columns() {
        }},
       {"io_busy_ratio", "a read in flight ÷ time",
        [](const View& v) { return ratio(static_cast<double>(v.d().io_busy_ns), v.decode_ns()); }},
-      {"overlap_ratio", "accelerator and I/O busy ÷ I/O busy", [](const View& v) {
+      {"overlap_ratio", "accelerator (its launches and flags included) and I/O busy ÷ I/O busy",
+       [](const View& v) {
          return ratio(static_cast<double>(v.d().both_busy_ns),
                       static_cast<double>(v.d().io_busy_ns));
        }}};
@@ -177,11 +178,8 @@ std::vector<Column> flash_columns() {
        [](const View& v) { return ratio(static_cast<double>(v.d().demand_misses), v.wanted()); }},
       {"miss_ratio_final", "wanted blocks not arrived at the final prediction ÷ wanted",
        [](const View& v) { return ratio(static_cast<double>(v.d().final_misses), v.wanted()); }},
-      {"in_flight_share", "of the blocks not arrived, those on their way",
-       [](const View& v) {
-         return ratio(static_cast<double>(v.d().in_flight),
-                      static_cast<double>(v.d().final_misses));
-       }},
+      {"in_flight_share", "wanted blocks on their way at the final prediction ÷ wanted",
+       [](const View& v) { return ratio(static_cast<double>(v.d().in_flight), v.wanted()); }},
       {"belady_miss_ratio", "the least any on-demand cache of this size can reach on these sets",
        [](const View& v) {
          return ratio(static_cast<double>(v.result.belady_misses), v.wanted());

@@ -52,27 +52,34 @@ std::string run_in_child(std::size_t index, const Cell& cell, const std::string&
       .dump();
 }
 
+// The figures of a run that did not reach its end would pass for results: they are unknown.
+void clear_metrics(std::vector<std::string>& row, const std::string& failure) {
+  const std::size_t known = row.size() - metrics().size() - 1;
+  for (std::size_t i = known; i + 1 < row.size(); ++i) row[i].clear();
+  row.back() = failure;
+}
+
 // Adds what the child said; returns a sentence when the cell did not end well.
 std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::string& backend,
                     Tables& tables) {
+  std::string failure;
+  std::vector<std::string> row;
   if (outcome.ended) {
     const Json json = Json::parse(outcome.text);
-    tables.results.rows.push_back(json["result"].get<std::vector<std::string>>());
-    for (const auto& row : json["tokens"]) {
-      tables.tokens.rows.push_back(row.get<std::vector<std::string>>());
+    row = json["result"].get<std::vector<std::string>>();
+    for (const auto& token : json["tokens"]) {
+      tables.tokens.rows.push_back(token.get<std::vector<std::string>>());
     }
     tables.timing.rows.push_back(json["timing"].get<std::vector<std::string>>());
-    return json["failure"].get<std::string>();
+    failure = json["failure"].get<std::string>();
+  } else {
+    row = result_row(cell, CellResult{}, backend);
+    failure = outcome.text.empty() ? fmt::format("the run ended with status {}", outcome.status)
+                                   : outcome.text;
   }
-  const std::string why = outcome.text.empty()
-                              ? fmt::format("the run ended with status {}", outcome.status)
-                              : outcome.text;
-  auto row = result_row(cell, CellResult{}, backend);
-  const std::size_t known = row.size() - metrics().size() - 1;
-  for (std::size_t i = known; i + 1 < row.size(); ++i) row[i].clear();
-  row.back() = why;
-  tables.results.rows.push_back(row);
-  return why;
+  if (!failure.empty()) clear_metrics(row, failure);
+  tables.results.rows.push_back(std::move(row));
+  return failure;
 }
 
 }  // namespace

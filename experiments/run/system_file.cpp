@@ -10,6 +10,8 @@ using config::Json;
 using config::Node;
 using config::ParameterInfo;
 
+constexpr const char* kPolicyType = "a policy, or a map with its parameters";
+
 template <typename Kind>
 config::Parameter<SystemSpec> policy_parameter(
     typename policy::Registry<Kind>::Choice SystemSpec::*member, const std::string& help) {
@@ -19,21 +21,35 @@ config::Parameter<SystemSpec> policy_parameter(
     return Registry::instance().choose(node, d);
   };
   return config::custom<SystemSpec>(
-             Kind::kKind, member, "a policy, or a map with its parameters", parse,
-             [](const Choice& c) { return c.resolved; }, help)
+             Kind::kKind, member, kPolicyType, parse, [](const Choice& c) { return c.resolved; },
+             help)
       .required();
 }
 
-// Lays the maps of `changes` over those of `base`; everything else replaces.
-void lay_over(Node& base, const std::string& prefix, const Node& changes, Diagnostics& d) {
-  for (const auto& entry : changes.entries()) {
-    const std::string name = prefix.empty() ? entry.key : prefix + "." + entry.key;
-    if (entry.value.is_map()) {
-      lay_over(base, name, entry.value, d);
-    } else {
-      base = base.with(name, entry.value, d);
-    }
+bool is_policy(const std::string& key) {
+  for (const auto& p : system_table().describe()) {
+    if (p.name == key) return p.type_name == kPolicyType;
   }
+  return false;
+}
+
+// Lays the maps of `changes` over those of `base`; everything else replaces. A policy that was
+// given by its bare name is a map with that name; a change of the name replaces all of it.
+Node lay_over(Node base, const Node& changes, Diagnostics& d) {
+  for (const auto& entry : changes.entries()) {
+    const Node old = base[entry.key];
+    Node map = old.is_map() ? old : Node::map(entry.value.position());
+    if (is_policy(entry.key) && old.is_scalar()) map = map.with("policy", old, d);
+    const Node name = entry.value["policy"];
+    const bool other_policy = name.is_scalar() && name.text() != map["policy"].text();
+    if (!entry.value.is_map() || other_policy) {
+      base = base.without(entry.key).with(entry.key, entry.value, d);
+      continue;
+    }
+    for (const auto& change : entry.value.entries()) map = map.with(change.key, change.value, d);
+    base = base.without(entry.key).with(entry.key, map, d);
+  }
+  return base;
 }
 
 }  // namespace
@@ -77,7 +93,7 @@ SystemSpec read_system(const config::Document& document, const Node& changes,
     return spec;
   }
   Node root = document.root;
-  if (changes) lay_over(root, "", changes, diagnostics);
+  if (changes) root = lay_over(root, changes, diagnostics);
   spec = system_table().read(root, diagnostics, {"kind"});
   spec.name = config::name_of(document.path);
   return spec;

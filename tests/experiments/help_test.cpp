@@ -50,6 +50,7 @@ TEST_F(HelpTest, UnknownWordsAreTheUsersError) {
     EXPECT_NE(ended.err, "") << testing::PrintToString(words);
   }
   EXPECT_THAT(run({"list", "systems", "leanstrem"}).err, HasSubstr("did you mean 'leanstream'?"));
+  EXPECT_THAT(run({"swep", "sweep.yaml"}).err, HasSubstr("did you mean 'sweep'?"));
 }
 
 TEST_F(HelpTest, ListsAreTablesOrJson) {

@@ -103,6 +103,16 @@ TEST_F(RunTest, PoliciesOfASystemAreSweptAsWell) {
   EXPECT_NE(results.text(1, "commands_hash"), results.text(2, "commands_hash"));
 }
 
+TEST_F(RunTest, AListForADottedNameCanComeFromTheCommandLine) {
+  const Ended ended = run({"sweep", "sweep.yaml", "system=leanstream", "memory_budget=50% of mlp",
+                           "sweep.system_changes.cache=[lru, lfu]", "--out", "out"});
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  const auto results = table("out/results.csv");
+  ASSERT_EQ(results.rows.size(), 2U);
+  EXPECT_EQ(results.text(0, "system_changes.cache"), "lru");
+  EXPECT_EQ(results.text(1, "system_changes.cache"), "lfu");
+}
+
 TEST_F(RunTest, ASecondRunReplacesTheResults) {
   ASSERT_EQ(run({"sweep", "sweep.yaml", "--out", "o"}).status, 0);
   const std::string before = text("o/results.csv");

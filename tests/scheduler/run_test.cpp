@@ -201,7 +201,7 @@ TEST(Run, RandomCasesAllEnd) {
     run.layers = 1 + static_cast<LayerId>(random.next_below(4));
     run.ffn = 4 + static_cast<std::int32_t>(random.next_below(40));
     run.block_neurons = 1 + static_cast<std::int32_t>(random.next_below(3));
-    run.tokens = 2 + static_cast<TokenId>(random.next_below(5));
+    run.tokens = 2 + static_cast<TokenId>(random.next_below(30));
     run.prompt_tokens = static_cast<TokenId>(random.next_below(run.tokens));
     run.density = 0.05 + 0.95 * random.next_unit();
     run.select = random.next_below(2) == 0 ? Select::blocks : Select::neurons;
@@ -216,11 +216,14 @@ TEST(Run, RandomCasesAllEnd) {
                          : fmt::format("{{policy: static, omega_io: {}, omega_gpu: {}}}",
                                        1 + random.next_below(16), 1 + random.next_below(16));
     const auto cost = [&] {
-      return static_cast<TimeNs>(1 + random.next_below(random.next_below(2) == 0 ? 10 : 2000));
+      return static_cast<TimeNs>(1 + random.next_below(random.next_below(2) == 0 ? 10 : 30000));
     };
     run.costs = {cost(), cost(), cost(), cost(), cost(), cost()};
     const BlockId blocks = run.spec().geometry.blocks_per_layer;
-    run.slots = 1 + static_cast<SlotId>(random.next_below(run.layers * blocks + 8));
+    const SlotId all = run.layers * blocks;  // nearly all of it is where late reads matter
+    run.slots = random.next_below(2) == 0
+                    ? 1 + static_cast<SlotId>(random.next_below(all + 8))
+                    : std::max<SlotId>(1, all - static_cast<SlotId>(random.next_below(8)));
     try {
       run.run();
       EXPECT_EQ(run.failure, "") << describe(run, i);

@@ -22,7 +22,7 @@ TEST(Selection, BlocksAgreeWithSortingTheirSums) {
   const SmallActivations activations(4, 2, 37, 5);
   const RunSpec spec = spec_of(2, 37, 3, 0.3, Select::blocks);  // 13 blocks, the last of 1 neuron
   Selection selection(spec, activations);
-  EXPECT_EQ(selection.wanted_count(), 4);
+  EXPECT_EQ(Selection::wanted_count(spec), 4);
   BlockSet wanted(13);
   std::vector<std::uint8_t> priority(13);
   for (TokenId t = 0; t < 4; ++t) {

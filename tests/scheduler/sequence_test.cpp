@@ -33,6 +33,7 @@ TEST(Sequence, OnDemandReadsAfterItsOwnPredictionAndComputesWhenAllIsThere) {
   run.loader = "on_demand";
   run.controller = "{policy: static, omega_io: 1, omega_gpu: 1}";
   run.final_at = FinalAt::own_input;
+  run.refine = false;
   run.run();
   EXPECT_THAT(
       run.transcript,
@@ -83,6 +84,38 @@ TEST(Sequence, ResidualRefinesByStageAndPrefetchesTheNextLayer) {
                           // The final set is known; its second part waits for the first.
                           "begin_layer L1 t0", "read L1 t0: 3>3", "release L1 t0 #0: 2>2",
                           "release L1 t0 #1: 3>3", "end_layer L1 t0", "head t0"));
+}
+
+// Token 0 left blocks 0 and 1 of layer 0; token 1 wants both, 1 before 0.
+TEST(Sequence, TheComputeOrderIsIndependentOfTheLoader) {
+  for (const auto& [order, expected] :
+       {std::pair(ComputeOrder::priority, "release L0 t1 #0: 1>1 0>0"),
+        std::pair(ComputeOrder::flash, "release L0 t1 #0: 0>0 1>1")}) {
+    SmallRun run = by_hand();
+    run.activations->set(1, 0, {100, 200, 1, 0});
+    run.loader = "on_demand";
+    run.controller = "{policy: static, omega_io: 1, omega_gpu: 1}";
+    run.compute_order = order;
+    run.run();
+    EXPECT_THAT(run.transcript, testing::Contains(expected));
+  }
+}
+
+// Speculation by residuals until attention has ended, then the final set from the own input.
+TEST(Sequence, OwnInputSpeculatesUntilItIsKnown) {
+  SmallRun run = by_hand();
+  run.tokens = 1;
+  run.final_at = FinalAt::own_input;
+  run.run();
+  EXPECT_THAT(
+      run.transcript,
+      ElementsAre("attention L0 t0", "predict L0 t0 f-1", "predict L1 t0 f0", "read L0 t0: 0>0",
+                  "begin_layer L0 t0", "read L0 t0: 1>1", "release L0 t0 #0: 0>0",
+                  "predict L1 t0 f5", "read L1 t0: 2>2", "release L0 t0 #1: 1>1", "end_layer L0 t0",
+                  // T_GPU(0): the whole residual speculates while attention runs.
+                  "attention L1 t0", "predict L1 t0 f8", "read L1 t0: 3>3", "predict L1 t0 f-1",
+                  "begin_layer L1 t0", "release L1 t0 #0: 2>2", "release L1 t0 #1: 3>3",
+                  "end_layer L1 t0", "head t0"));
 }
 
 }  // namespace

@@ -32,6 +32,7 @@ RunSpec SmallRun::spec() const {
   s.select = select;
   s.final_at = final_at;
   s.refine = refine;
+  s.compute_order = compute_order;
   return s;
 }
 

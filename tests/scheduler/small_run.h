@@ -183,6 +183,7 @@ struct SmallRun {
   Select select = Select::blocks;
   FinalAt final_at = FinalAt::residual;
   bool refine = true;
+  ComputeOrder compute_order = ComputeOrder::priority;
   std::string predictor = "oracle";
   std::string cache = "lru";
   std::string controller = "{policy: static, omega_io: 2, omega_gpu: 2}";

@@ -16,8 +16,8 @@ struct BlockRef {
   friend bool operator==(const BlockRef&, const BlockRef&) = default;
 };
 
-// What may be evicted now: resident, and wanted neither by the layer being computed nor by the
-// newest prediction for the next one.
+// What may be evicted now. As a rule: resident, and wanted neither by the layer being computed nor
+// by the newest prediction for the next one.
 struct CacheView {
   std::span<const BlockSet> evictable;  // one set a layer
   LayerId current_layer = 0;            // being computed

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/base/error.h"
 #include "engine/policy/cache/age_classes.h"
 #include "engine/policy/cache/cache_policy.h"
 
@@ -29,7 +30,13 @@ class Window final : public CachePolicy {
       : context_(context),
         fixed_(parameters.tokens),
         ages_(context.layers, context.blocks_per_layer),
-        history_(static_cast<std::size_t>(context.layers)) {}
+        history_(static_cast<std::size_t>(context.layers)) {
+    if (!fixed_ && context.prompt_tokens == 0) {
+      throw UserError(
+          "cache window: without a prompt there is nothing to fix the window on; give "
+          "'tokens'");
+    }
+  }
 
   void used(LayerId layer, const BlockSet& blocks, StepId step) override {
     ages_.stamp(layer, blocks, step);
@@ -55,26 +62,24 @@ class Window final : public CachePolicy {
     return context_.slots >= context_.layers * context_.blocks_per_layer;
   }
 
-  // Mean over the prompt of the union of w consecutive tokens' sets, in blocks of all layers.
-  double mean_union(std::size_t w) const {
-    double sum = 0;
-    for (const auto& sets : history_) {
-      const std::size_t windows = sets.size() - w + 1;
-      std::int64_t blocks = 0;
-      for (std::size_t first = 0; first < windows; ++first) {
-        BlockSet all = sets[first];
-        for (std::size_t t = first + 1; t < first + w; ++t) all |= sets[t];
-        blocks += all.count();
-      }
-      sum += static_cast<double>(blocks) / static_cast<double>(windows);
-    }
-    return sum;
-  }
-
+  // The largest w for which the mean over the prompt of the union of w consecutive tokens' sets, in
+  // blocks of all layers, fits.
   void fix_window() {
     window_ = fixed_ ? static_cast<std::size_t>(*fixed_) : 1;
+    auto unions = history_;  // unions[layer][i]: of the sets i … i + window_ − 1
     const std::size_t tokens = history_.front().size();
-    while (!fixed_ && window_ < tokens && mean_union(window_ + 1) <= context_.slots) ++window_;
+    while (!fixed_ && window_ < tokens) {
+      std::int64_t blocks = 0;
+      const std::size_t windows = tokens - window_;  // of window_ + 1 tokens
+      for (std::size_t l = 0; l < unions.size(); ++l) {
+        for (std::size_t i = 0; i < windows; ++i) {
+          unions[l][i] |= history_[l][i + window_];
+          blocks += unions[l][i].count();
+        }
+      }
+      if (blocks > static_cast<std::int64_t>(windows) * context_.slots) break;
+      ++window_;
+    }
     for (auto& sets : history_) {
       if (sets.size() > window_) sets.erase(sets.begin(), sets.end() - static_cast<long>(window_));
     }

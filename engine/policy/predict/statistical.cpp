@@ -83,6 +83,11 @@ class Statistical final : public Predictor {
       }
       recall[kOwn] = parameters.recall_own;
     }
+    if (density >= 1) {
+      throw UserError(
+          "predictor statistical: the trace's recall was measured at density 1, where it "
+          "says nothing; record it again with a lower --recall-density, or give recall");
+    }
     const double final = correlation(recall[kFinal], density);
     Weights weights;
     for (std::size_t f = 0; f < kFeatures; ++f) {
