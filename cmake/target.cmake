@@ -12,9 +12,10 @@ function(leanstream_library name)
   endif()
 endfunction()
 
-# leanstream_test(NAME DEPENDS target…): one GoogleTest program of every *_test.cpp in the folder.
+# leanstream_test(NAME DEPENDS target… [SLOW filter]): one GoogleTest program of every .cpp in the
+# folder. Tests that match the filter get the label `slow` and are left out under the sanitizers.
 function(leanstream_test name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SLOW" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   if(NOT sources)
     return()
@@ -24,5 +25,13 @@ function(leanstream_test name)
   target_compile_definitions(${name} PRIVATE
     LEANSTREAM_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data"
     LEANSTREAM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300)
+  if(LEANSTREAM_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)  # tests are compiled more than they run
+  endif()
+  if(ARG_SLOW)
+    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_FILTER "${ARG_SLOW}"
+                         TEST_LIST ${name}_slow PROPERTIES TIMEOUT 300 LABELS slow)
+    set(rest TEST_FILTER "-${ARG_SLOW}")
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST ${rest} PROPERTIES TIMEOUT 300)
 endfunction()
