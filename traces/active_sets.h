@@ -1,4 +1,4 @@
-// The active set A of every token and layer at one density (semantics §1): the truth.
+// The active set A of every token and layer at one density (engine/README.md): the truth.
 #pragma once
 
 #include <cstdint>

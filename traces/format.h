@@ -14,7 +14,8 @@ namespace leanstream::traces {
 inline constexpr std::string_view kFormatName = "leanstream-trace";
 inline constexpr int kFormatVersion = 1;
 
-// Feature indices of semantics §6, relative to the layer that is predicted: −2 … 8.
+// Feature indices (engine/README.md, "Predictors"), relative to the layer that is predicted: −2
+// … 8.
 inline constexpr int kFirstFeature = -2;
 inline constexpr int kLastFeature = 8;
 inline constexpr int kFeatures = kLastFeature - kFirstFeature + 1;

@@ -35,7 +35,7 @@ class Trace final : public model::Activations {
   std::span<const float> nll() const { return contents_.nll; }
 
   bool has_features() const { return !contents_.features.empty(); }
-  // `hidden` half floats, feature −2 … 8 of the layer (semantics §6). Only with features.
+  // `hidden` half floats, feature −2 … 8 of the layer. Only with features.
   std::span<const std::uint16_t> features_f16(TokenId token, LayerId layer, int feature) const;
 
   bool has_recall() const { return !contents_.recall.empty(); }

@@ -39,7 +39,7 @@ class TraceWriter {
   // always NaN. Also accepts [tokens − 1] values: those of tokens 1 …. Default: all unknown.
   void set_nll(std::span<const float> nll);
 
-  // [tokens, layers, 11, hidden] as IEEE half floats, feature index −2 … 8 (semantics §6).
+  // [tokens, layers, 11, hidden] as IEEE half floats, feature index −2 … 8.
   // Not copied: must live until write().
   void set_features(std::span<const std::uint16_t> features_f16);
 

@@ -1,5 +1,5 @@
 // Looks at a pass and keeps what a trace holds: importance, the features from which a predictor of
-// the next layer may predict, and how well exact weights predict from them (semantics §6).
+// the next layer may predict, and how well exact weights predict from them.
 #pragma once
 
 #include <array>

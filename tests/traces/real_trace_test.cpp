@@ -10,6 +10,7 @@
 #include "engine/base/hash.h"
 #include "engine/transformer/forward.h"
 #include "engine/transformer/gguf.h"
+#include "engine/transformer/recorder.h"
 #include "engine/transformer/tokenizer.h"
 #include "tests/traces/small_trace.h"
 #include "traces/statistics.h"
@@ -40,33 +41,6 @@ std::vector<fs::path> texts() {
   return paths;
 }
 
-// Keeps the importance of every token and layer; all neurons are computed.
-class Recorder final : public transformer::Observer {
- public:
-  Recorder(std::size_t tokens, const transformer::LlamaShape& shape)
-      : layers_(static_cast<std::size_t>(shape.layers)),
-        ffn_(static_cast<std::size_t>(shape.ffn)),
-        importance_(tokens * layers_ * ffn_) {}
-
-  void mlp(transformer::MlpStep& step) override {
-    for (std::int64_t row = 0; row < step.importance.rows(); ++row) {
-      const auto token = static_cast<std::size_t>(step.first_position + row);
-      const auto from = step.importance[row];
-      std::copy(from.begin(), from.end(),
-                importance_.begin() +
-                    static_cast<std::ptrdiff_t>(
-                        (token * layers_ + static_cast<std::size_t>(step.layer)) * ffn_));
-    }
-  }
-
-  const std::vector<float>& importance() const { return importance_; }
-
- private:
-  std::size_t layers_;
-  std::size_t ffn_;
-  std::vector<float> importance_;
-};
-
 class RealTrace : public testing::Test {
  protected:
   void SetUp() override {
@@ -77,7 +51,7 @@ class RealTrace : public testing::Test {
   void record(const transformer::Model& model, const std::vector<std::int32_t>& ids,
               const std::string& source, const std::string& path) const {
     const auto& shape = model.shape();
-    Recorder recorder(ids.size(), shape);
+    transformer::Recorder recorder(model, {.recall_density = 0});
     const auto nll = transformer::nll_of_text(model, ids, recorder);
     TraceInfo info;
     info.model = {"SmolLM2-135M-Instruct", shape.layers, shape.hidden, shape.ffn, model_hash_};
