@@ -87,7 +87,7 @@ TEST(Platform, FiguresMustAgree) {
   EXPECT_THAT(errors_with("value: 512 B", "value: 1000 B"),
               testing::HasSubstr("'flash.logical_block' must be a power of two"));
   EXPECT_THAT(errors_with("kind: platform", "kind: model"),
-              testing::StartsWith("p.yaml:1:7: error: a platform file starts with"));
+              testing::StartsWith("p.yaml:1:7: error: the platform file starts with"));
 }
 
 TEST(Platform, AnExperimentMayChangeFigures) {
