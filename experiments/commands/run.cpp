@@ -6,8 +6,10 @@
 
 #include "engine/base/error.h"
 #include "experiments/commands/commands.h"
+#include "experiments/commands/list_table.h"
 #include "experiments/report/csv.h"
 #include "experiments/report/report.h"
+#include "experiments/run/experiment.h"
 #include "experiments/run/runner.h"
 
 namespace leanstream::commands {
@@ -76,6 +78,14 @@ void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
   if (!one_cell) {
     command->add_flag("--no-report", options->no_report, "do not write report.html");
   }
+  command->footer([] {
+    return "Parameters of an experiment file, all of which key=value can set:\n" +
+           table_text(config::parameter_rows(run::experiment_table().describe())) +
+           "Any of them, and 'system_changes' and 'platform_changes' by dotted names, may have a "
+           "list "
+           "under\n'sweep:' (sweep.NAME=[...]). Systems' and policies' parameters: leanstream "
+           "list.";
+  });
   command->callback([options] {
     options->runner.command = command_line();
     execute(*options);

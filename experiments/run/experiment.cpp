@@ -125,7 +125,7 @@ const config::Table<Experiment>& experiment_table() {
       config::integer("seed", &E::seed, "of everything random").range(0, 9e15),
       config::quantity("stall_timeout", &E::stall_timeout_ns, config::Dimension::time,
                        "without any answer of a device for so long the run ends")
-          .range(1e6, 1e13)};
+          .range(1e6, 3.6e12)};
   return table;
 }
 

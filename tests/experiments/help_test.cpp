@@ -33,6 +33,14 @@ TEST_F(HelpTest, EveryCommandNamesItsOptions) {
   }
 }
 
+TEST_F(HelpTest, RunListsTheParametersOfAnExperiment) {
+  const std::string text = run({"run", "--help"}).out;
+  for (const char* name : {"memory_budget", "prompt_tokens", "system_changes", "density"}) {
+    EXPECT_THAT(text, HasSubstr(name));
+  }
+  EXPECT_THAT(text, HasSubstr("1 … 64"));  // the range of block_neurons
+}
+
 TEST_F(HelpTest, UnknownWordsAreTheUsersError) {
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{},
