@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <functional>
 #include <utility>
 
 #include "engine/base/check.h"
 #include "engine/base/hash.h"
+#include "engine/model/density.h"
 
 namespace leanstream::traces {
-
-std::int32_t active_count(double density, std::int32_t ffn) {
-  const auto count = static_cast<std::int32_t>(std::llround(density * ffn));
-  return std::clamp(count, 1, ffn);
-}
 
 Cut select_active(std::span<const std::uint8_t> codes, TokenId token, std::int32_t count,
                   BlockSet& out) {
@@ -54,7 +49,7 @@ SetSequence::SetSequence(TokenId tokens, LayerId layers, std::int32_t ffn)
 
 SetSequence active_sets(const model::Activations& activations, double density) {
   SetSequence sets(activations.tokens(), activations.layers(), activations.ffn());
-  const std::int32_t count = active_count(density, sets.ffn());
+  const std::int32_t count = model::kept_count(density, sets.ffn());
   for (TokenId t = 0; t < sets.tokens(); ++t) {
     for (LayerId l = 0; l < sets.layers(); ++l) {
       select_active(activations.importance(t, l), t, count, sets.at(t, l));

@@ -10,9 +10,6 @@
 
 namespace leanstream::traces {
 
-// round(ρ · ffn) in 1 … ffn.
-std::int32_t active_count(double density, std::int32_t ffn);
-
 // How one active set was cut out of its scores.
 struct Cut {
   std::int32_t tied = 0;    // neurons with the code of the last one taken

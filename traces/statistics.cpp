@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/base/error.h"
+#include "engine/model/density.h"
 #include "traces/miss_ratio.h"
 
 namespace leanstream::traces {
@@ -25,7 +26,7 @@ struct Selection {
 
 Selection select(const model::Activations& activations, double density) {
   Selection out{.sets = SetSequence(activations.tokens(), activations.layers(), activations.ffn())};
-  const std::int32_t count = active_count(density, activations.ffn());
+  const std::int32_t count = model::kept_count(density, activations.ffn());
   std::int64_t with_importance = 0;
   for (TokenId t = 0; t < activations.tokens(); ++t) {
     for (LayerId l = 0; l < activations.layers(); ++l) {
@@ -102,7 +103,7 @@ Statistics statistics(const model::Activations& activations, double density) {
   }
   Statistics out;
   out.density = density;
-  out.active_neurons = active_count(density, activations.ffn());
+  out.active_neurons = model::kept_count(density, activations.ffn());
   out.warm_up_tokens = warm_up_tokens(activations.tokens());
   const Selection selection = select(activations, density);
   out.importance_share = selection.importance_share;

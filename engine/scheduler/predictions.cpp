@@ -1,11 +1,11 @@
 // What is wanted: predictions are requested, run one at a time, and become final.
 #include <algorithm>
-#include <numeric>
 
 #include "engine/base/check.h"
 #include "engine/scheduler/scheduler.h"
 
 namespace leanstream::scheduler {
+
 void Scheduler::request_final(LayerWork& work, std::int32_t feature) {
   if (work.final_requested) return;
   work.final_requested = true;
@@ -50,8 +50,8 @@ void Scheduler::prediction_done(const Ticket& ticket, const Completion& completi
   LayerWork* work = find(ticket.step);
   LEANSTREAM_CHECK(work != nullptr && !work->final, "a prediction for step {} came too late",
                    ticket.step);
-  selection_.choose(work->token, work->layer, completion.scores, work->wanted, work->priority);
-  const auto sums = selection_.sum(work->layer, completion.scores);
+  const auto sums =
+      selection_.choose(work->token, work->layer, completion.scores, work->wanted, work->priority);
   std::copy(sums.begin(), sums.end(), work->units.begin());
   work->predicted = true;
   const bool own = ticket.feature == kFeatureOwn;

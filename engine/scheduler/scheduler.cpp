@@ -239,7 +239,6 @@ void Scheduler::head_done() {
     if (spec_.tokens > spec_.prompt_tokens) {
       next_ = &works_[0];
       next_->reset(decoded_steps, spec_.prompt_tokens, 0, 0);
-      if (timing_ == Timing::known) set_wanted_all(*next_);
     }
   } else {
     metrics_.tokens.push_back({spec_.prompt_tokens + static_cast<TokenId>(metrics_.tokens.size()),

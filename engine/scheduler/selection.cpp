@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 
 #include "engine/base/check.h"
 #include "engine/base/hash.h"
+#include "engine/model/density.h"
 
 namespace leanstream::scheduler {
 namespace {
@@ -33,7 +33,7 @@ std::uint8_t priority_of(std::uint64_t units) {
 std::int32_t Selection::wanted_count(const RunSpec& spec) {
   const model::BlockGeometry& g = spec.geometry;
   const std::int32_t of = spec.select == Select::neurons ? g.ffn : g.blocks_per_layer;
-  return std::clamp(static_cast<std::int32_t>(std::lround(spec.density * of)), 1, of);
+  return model::kept_count(spec.density, of);
 }
 
 Selection::Selection(const RunSpec& spec, const model::Activations& activations)
@@ -66,8 +66,10 @@ std::span<const std::uint64_t> Selection::sum(LayerId layer, std::span<const std
   return sums_;
 }
 
-void Selection::choose(TokenId token, LayerId layer, std::span<const std::uint8_t> codes,
-                       BlockSet& wanted, std::span<std::uint8_t> priority) {
+std::span<const std::uint64_t> Selection::choose(TokenId token, LayerId layer,
+                                                 std::span<const std::uint8_t> codes,
+                                                 BlockSet& wanted,
+                                                 std::span<std::uint8_t> priority) {
   sum(layer, codes);
   for (std::size_t b = 0; b < sums_.size(); ++b) priority[b] = priority_of(sums_[b]);
   wanted.clear();
@@ -76,6 +78,7 @@ void Selection::choose(TokenId token, LayerId layer, std::span<const std::uint8_
   } else {
     choose_neurons(token, codes, wanted);
   }
+  return sums_;
 }
 
 // Calls take(index) for the wanted_count_ largest keys; of equal ones the lower indices.

@@ -21,9 +21,10 @@ class Selection {
 
   // Chooses the wanted blocks and the priority byte of every block (a logarithm of its summed
   // importance; higher is more important) from codes[ffn] in neuron order. Ties are broken by a
-  // hash of (token, block).
-  void choose(TokenId token, LayerId layer, std::span<const std::uint8_t> codes, BlockSet& wanted,
-              std::span<std::uint8_t> priority);
+  // hash of (token, block). Returns what sum() does.
+  std::span<const std::uint64_t> choose(TokenId token, LayerId layer,
+                                        std::span<const std::uint8_t> codes, BlockSet& wanted,
+                                        std::span<std::uint8_t> priority);
 
   // Summed importance of each block in integer units (2^35 = the layer's highest level), valid
   // until the next call of choose or sum.

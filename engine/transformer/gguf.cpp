@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <utility>
 
 #include "engine/base/check.h"
 #include "engine/base/error.h"
+#include "engine/transformer/gguf_bytes.h"
 
 namespace leanstream::transformer {
 namespace {
@@ -18,38 +18,6 @@ constexpr std::size_t kMaxDimensions = 4;
 constexpr std::uint64_t kMaxNameBytes = 65'535;
 constexpr std::uint64_t kSmallestValueBytes = 8 + 4 + 1;  // key length, type, one byte
 constexpr std::uint64_t kSmallestTensorBytes = 8 + 4 + 4 + 8;
-
-// Bytes of a value of fixed size, 0 for text, arrays and unknown types.
-std::size_t fixed_bytes(GgufType type) {
-  switch (type) {
-    case GgufType::kU8:
-    case GgufType::kI8:
-    case GgufType::kBool:
-      return 1;
-    case GgufType::kU16:
-    case GgufType::kI16:
-      return 2;
-    case GgufType::kU32:
-    case GgufType::kI32:
-    case GgufType::kF32:
-      return 4;
-    case GgufType::kU64:
-    case GgufType::kI64:
-    case GgufType::kF64:
-      return 8;
-    case GgufType::kText:
-    case GgufType::kArray:
-      break;
-  }
-  return 0;
-}
-
-template <typename T>
-T load(std::span<const std::byte> bytes, std::size_t offset) {
-  T value{};
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
 
 }  // namespace
 

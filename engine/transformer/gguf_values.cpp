@@ -1,38 +1,17 @@
 // Typed look-ups of metadata values.
-#include <array>
-#include <cstring>
 #include <limits>
 
 #include "engine/base/error.h"
 #include "engine/transformer/gguf.h"
+#include "engine/transformer/gguf_bytes.h"
 
 namespace leanstream::transformer {
 namespace {
 
-template <typename T>
-T load(std::span<const std::byte> bytes, std::size_t offset) {
-  T value{};
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-
+// 0 for what is no integer; booleans count as bytes.
 std::size_t integer_bytes(GgufType type) {
-  switch (type) {
-    case GgufType::kU8:
-    case GgufType::kI8:
-      return 1;
-    case GgufType::kU16:
-    case GgufType::kI16:
-      return 2;
-    case GgufType::kU32:
-    case GgufType::kI32:
-      return 4;
-    case GgufType::kU64:
-    case GgufType::kI64:
-      return 8;
-    default:
-      return 0;
-  }
+  const bool is_float = type == GgufType::kF32 || type == GgufType::kF64;
+  return is_float ? 0 : fixed_bytes(type);
 }
 
 }  // namespace

@@ -6,13 +6,9 @@
 #include <functional>
 
 #include "engine/base/check.h"
+#include "engine/model/density.h"
 
 namespace leanstream::transformer {
-
-std::int64_t kept_units(double density, std::int64_t units) {
-  const auto kept = std::llround(density * static_cast<double>(units));
-  return std::clamp<std::int64_t>(kept, 1, units);
-}
 
 void select_active(std::span<const float> importance, const SelectionRule& rule, BlockSet& active) {
   LEANSTREAM_CHECK(rule.unit_neurons >= 1 && !importance.empty(), "units of {} neurons",
@@ -29,8 +25,8 @@ void select_active(std::span<const float> importance, const SelectionRule& rule,
     keys[unit] = std::bit_cast<std::uint32_t>(std::abs(sum));
   }
   auto sorted = keys;
-  const auto kth =
-      sorted.begin() + (kept_units(rule.density, static_cast<std::int64_t>(keys.size())) - 1);
+  const auto kth = sorted.begin() +
+                   (model::kept_count(rule.density, static_cast<std::int32_t>(keys.size())) - 1);
   std::nth_element(sorted.begin(), kth, sorted.end(), std::greater<>());
   const std::uint32_t threshold = *kth;
   active.clear();

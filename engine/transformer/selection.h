@@ -14,11 +14,9 @@ struct SelectionRule {
   std::int32_t unit_neurons = 1;  // neighbouring neurons that are chosen together; 1: each alone
 };
 
-// max(1, round(density · units)).
-std::int64_t kept_units(double density, std::int64_t units);
-
-// The neurons of the units whose summed importance is at least that of the kept_units-th largest
-// (equal ones are all kept). importance [ffn], ≥ 0; active has size ffn. A NaN counts as largest.
+// The neurons of the units whose summed importance is at least that of the
+// model::kept_count-th largest (equal ones are all kept). importance [ffn], ≥ 0; active has size
+// ffn. A NaN counts as largest.
 void select_active(std::span<const float> importance, const SelectionRule& rule, BlockSet& active);
 
 }  // namespace leanstream::transformer

@@ -234,22 +234,23 @@ const std::vector<Column>& columns() {
   return all;
 }
 
+// A swept parameter with a column of its own further on would make the table ambiguous.
+bool has_own_column(const std::string& name) {
+  return name == "system" || name == "model" || name == "platform" || name == "seed";
+}
+
 std::vector<std::string> swept_names(const Cell& cell) {
   std::vector<std::string> names;
   for (const auto& [name, value] : cell.spec.swept) {
-    // These have columns of their own; a name given twice would make the table ambiguous.
-    if (name != "system" && name != "model" && name != "platform" && name != "seed") {
-      names.push_back(name);
-    }
+    if (!has_own_column(name)) names.push_back(name);
   }
   return names;
 }
 
 std::vector<std::string> swept_values(const Cell& cell) {
   std::vector<std::string> values;
-  const auto names = swept_names(cell);
   for (const auto& [name, value] : cell.spec.swept) {
-    if (std::find(names.begin(), names.end(), name) != names.end()) values.push_back(value);
+    if (!has_own_column(name)) values.push_back(value);
   }
   return values;
 }

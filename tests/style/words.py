@@ -53,7 +53,7 @@ def check():
 GOOD = [
     Source("engine/policy/a.cpp", "// not std::unordered_map\nint operand(int);\n"),
     Source("engine/hardware/a.cpp", "auto t = std::chrono::steady_clock::now();\n"),
-    Source("README.md", "see framework/ and ./work/x\n"),
+    Source("README.md", "see framework/ and ./" + "work/x\n"),
 ]
 BAD = [
     Source("engine/base/a.cpp", "int x = std::rand();\n"),
@@ -63,6 +63,6 @@ BAD = [
     Source("engine/scheduler/a.cpp", "auto t = std::chrono::steady_clock::now();\n"),
     Source("engine/backend/a.cpp", "std::thread worker;\n"),
     Source("engine/scheduler/a.cpp", "if (is_simulated) return;\n"),
-    Source("README.md", "cd /work/tree\n"),
+    Source("README.md", "cd /" + "work/tree\n"),
     Source("experiments/a.sh", "pip --index-url x\n"),
 ]

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/model/density.h"
 #include "tests/traces/small_trace.h"
 #include "traces/active_sets.h"
 
@@ -67,7 +68,7 @@ TEST(Levels, FewNeuronsShareTheThresholdAtTheDensitiesThatMatter) {
       for (std::size_t j = 0; j < ffn; ++j) {
         codes.push_back(quantiser.code(importance[static_cast<std::size_t>(t) * ffn + j]));
       }
-      tied += select_active(codes, t, active_count(density, kOneLayer.ffn), set).tied;
+      tied += select_active(codes, t, model::kept_count(density, kOneLayer.ffn), set).tied;
     }
     EXPECT_LT(tied / kOneLayer.tokens, 0.01 * kOneLayer.ffn) << density;
   }

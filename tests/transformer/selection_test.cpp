@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
+#include "engine/model/density.h"
 #include "engine/transformer/active_sets.h"
 #include "engine/transformer/sampling.h"
 #include "engine/transformer/token_input.h"
@@ -29,7 +30,7 @@ TEST(Selection, TopNeuronsAndBlocks) {
   EXPECT_EQ(chosen(s, {0.5, 4}), (std::vector<BlockId>{0, 1, 2, 3}));  // the last block is short
   EXPECT_EQ(chosen(s, {0.001, 1}), (std::vector<BlockId>{1}));
   EXPECT_EQ(chosen(s, {1, 1}).size(), 6U);
-  EXPECT_EQ(kept_units(0.2, 1536), 307);
+  EXPECT_EQ(model::kept_count(0.2, 1536), 307);
 }
 
 TEST(Selection, NotANumberDoesNotUpsetTheOrder) {
