@@ -80,6 +80,7 @@ Flow accelerator_flow(const backend::WorldSpec& spec, const Command& command) {
       return {};
     case CommandKind::read:
     case CommandKind::predict:
+    case CommandKind::cancel:
       break;
   }
   LEANSTREAM_CHECK(false, "{} is no command of the accelerator", name_of(command.kind));

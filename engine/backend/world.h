@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/backend/backend.h"
+#include "engine/backend/faults.h"
 #include "engine/model/shape.h"
 #include "engine/policy/predict/predictor.h"
 
@@ -16,6 +17,12 @@ struct Platform;
 namespace leanstream::backend {
 
 enum class Synchronisation : std::uint8_t { flags, polling, device };
+
+// How finely the simulated flash is looked at.
+enum class Fidelity : std::uint8_t {
+  segment,  // a read command as a whole, in closed form
+  request,  // every single device request
+};
 
 // What one prediction of one layer is charged: CPU time, and the bytes it reads from memory.
 struct PredictionCharge {
@@ -32,6 +39,9 @@ struct WorldSpec {
   PredictionCharge prediction;
   const policy::Predictor* predictor = nullptr;
   std::uint64_t seed = 0;
+  Fidelity fidelity = Fidelity::segment;
+  FaultPlan faults;
+  std::string log;  // replay: the completion log to play
 };
 
 using MakeWorld = std::unique_ptr<Backend> (*)(const WorldSpec& spec);

@@ -1,5 +1,7 @@
 #include "engine/scheduler/command.h"
 
+#include "engine/scheduler/completion.h"
+
 namespace leanstream::scheduler {
 
 const char* name_of(CommandKind kind) {
@@ -18,6 +20,24 @@ const char* name_of(CommandKind kind) {
       return "head";
     case CommandKind::predict:
       return "predict";
+    case CommandKind::cancel:
+      return "cancel";
+  }
+  return "?";
+}
+
+const char* name_of(Status status) {
+  switch (status) {
+    case Status::ok:
+      return "ok";
+    case Status::error:
+      return "error";
+    case Status::cancelled:
+      return "cancelled";
+    case Status::failed:
+      return "failed";
+    case Status::timed_out:
+      return "timed out";
   }
   return "?";
 }

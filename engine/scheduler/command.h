@@ -17,6 +17,7 @@ enum class CommandKind : std::uint8_t {
   end_layer,    // accelerator: no more releases; done when the layer's sum is complete
   head,         // accelerator: output head and sampling of the next token
   predict,      // CPU: scores of a layer's neurons from a feature
+  cancel,       // flash: take back what the device has not begun of the read `target`
 };
 
 const char* name_of(CommandKind kind);
@@ -28,7 +29,8 @@ inline constexpr std::int32_t kFeatureOwn = -1;    // the layer's own MLP input
 inline constexpr std::int32_t kFeatureFinal = kStages;  // residual after the whole layer before
 
 // Accelerator commands run in the order submitted; reads are served in order by their lane's
-// device queue; predictions run one at a time. Spans stay valid until the ticket completes.
+// device queue; predictions run one at a time; a cancel takes no time. Spans stay valid until the
+// ticket completes.
 struct Command {
   TicketId ticket = 0;  // names the completion; rises by one from 1
   CommandKind kind = CommandKind::read;
@@ -39,6 +41,7 @@ struct Command {
   std::int32_t merge_blocks = 1;  // read: up to so many neighbours in flash order are one request
   std::int32_t segment = kNone;   // release: index within the layer
   std::int32_t feature = 0;       // predict: kFeatureInput … kStages
+  TicketId target = 0;            // cancel: a read submitted before; done already is no error
   std::span<const BlockId> blocks{};  // read, release; for read in the order to be requested
   std::span<const SlotId> slots{};    // read, release; slots[i] holds blocks[i]
 };

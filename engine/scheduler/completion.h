@@ -10,9 +10,13 @@ namespace leanstream::scheduler {
 
 enum class Status : std::uint8_t {
   ok,
-  failed,     // the device gave up on this command after its bounded retries
+  error,      // read: the blocks in `not_read` could not be read; they may be asked for again
+  cancelled,  // read: the blocks in `not_read` were taken back by a cancel
+  failed,     // the device will not carry out this command, nor another like it
   timed_out,  // no ticket: the deadline passed and nothing had completed
 };
+
+const char* name_of(Status status);
 
 struct Completion {
   TicketId ticket = 0;
@@ -20,9 +24,13 @@ struct Completion {
   Status status = Status::ok;
   TimeNs work_ns = 0;  // accelerator: the part of the command's time that was work, not waiting
                        // or synchronising
-  std::int32_t sampled = kNone;            // head: vocabulary id, kNone when unknown
+  std::int32_t sampled = kNone;  // head: vocabulary id, kNone when unknown
+  // The spans are valid until the next wait.
   std::span<const std::uint8_t> scores{};  // predict: one importance code a neuron, in the
-                                           // model's neuron order; valid until the next wait
+                                           // model's neuron order
+  std::span<const BlockId> not_read{};     // read: of its blocks; empty when it is ok
+  std::span<const TimeNs> request_ns{};    // read: latency of each device request, from when the
+                                           // device took it to its end; empty when unknown
 };
 
 }  // namespace leanstream::scheduler

@@ -104,6 +104,7 @@ void Scheduler::handle(const Completion& completion) {
       tally_.accelerator_work_ns += completion.work_ns;
       return failure_.empty() ? head_done() : void();
     case CommandKind::begin_layer:
+    case CommandKind::cancel:
       return;
   }
 }

@@ -88,7 +88,7 @@ class VirtualWorld final : public backend::Backend {
     });
     if (running_.empty() || running_.front().end > deadline) {
       now_ = deadline;
-      batch_.push_back({0, now_, Status::timed_out, 0, kNone, {}});
+      batch_.push_back({.time_ns = now_, .status = Status::timed_out});
       return batch_;
     }
     now_ = running_.front().end;
@@ -133,12 +133,10 @@ class VirtualWorld final : public backend::Backend {
   }
 
   Completion complete(const Command& c) {
-    Completion done{c.ticket,
-                    now_,
-                    c.ticket == fail_ticket ? Status::failed : Status::ok,
-                    unit(c.kind) == 1 ? duration(c) : 0,
-                    kNone,
-                    {}};
+    Completion done{.ticket = c.ticket,
+                    .time_ns = now_,
+                    .status = c.ticket == fail_ticket ? Status::failed : Status::ok,
+                    .work_ns = unit(c.kind) == 1 ? duration(c) : 0};
     if (c.kind == CommandKind::predict) {
       auto& codes = scores_.emplace_back(static_cast<std::size_t>(ffn_));
       predictor_.predict(c.token, c.layer, c.feature, codes);
