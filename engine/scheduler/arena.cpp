@@ -9,6 +9,8 @@ Arena::Arena(LayerId layers, BlockId blocks_per_layer, SlotId slots)
       slots_(slots),
       resident_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)),
       in_flight_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)),
+      version_(static_cast<std::size_t>(layers), 1),
+      held_(static_cast<std::size_t>(layers)),
       slot_(static_cast<std::size_t>(layers) * static_cast<std::size_t>(blocks_per_layer), kNone) {
   free_.reserve(static_cast<std::size_t>(slots));
   for (SlotId s = slots; s-- > 0;) free_.push_back(s);
@@ -22,6 +24,7 @@ SlotId Arena::reserve(LayerId l, BlockId b) {
   slot_[index(l, b)] = slot;
   in_flight_[static_cast<std::size_t>(l)].set(b);
   ++in_flight_count_;
+  ++held_[static_cast<std::size_t>(l)];
   return slot;
 }
 
@@ -31,6 +34,7 @@ void Arena::arrived(LayerId l, BlockId b) {
   set.reset(b);
   --in_flight_count_;
   resident_[static_cast<std::size_t>(l)].set(b);
+  ++version_[static_cast<std::size_t>(l)];
 }
 
 void Arena::cancel(LayerId l, BlockId b) {
@@ -45,10 +49,12 @@ void Arena::evict(LayerId l, BlockId b) {
   auto& set = resident_[static_cast<std::size_t>(l)];
   LEANSTREAM_CHECK(set.test(b), "block {} of layer {} is evicted but not resident", b, l);
   set.reset(b);
+  ++version_[static_cast<std::size_t>(l)];
   release_slot(l, b);
 }
 
 void Arena::release_slot(LayerId l, BlockId b) {
+  --held_[static_cast<std::size_t>(l)];
   free_.push_back(slot_[index(l, b)]);
   slot_[index(l, b)] = kNone;
 }

@@ -19,7 +19,10 @@ class Arena {
 
   const BlockSet& resident(LayerId l) const { return resident_[static_cast<std::size_t>(l)]; }
   const BlockSet& in_flight(LayerId l) const { return in_flight_[static_cast<std::size_t>(l)]; }
-  std::span<const BlockSet> all_resident() const { return resident_; }
+  // Rises whenever the resident set of the layer changes.
+  std::uint64_t version(LayerId l) const { return version_[static_cast<std::size_t>(l)]; }
+  // Slots that the layer has, in flight included.
+  SlotId held(LayerId l) const { return held_[static_cast<std::size_t>(l)]; }
   SlotId slot_of(LayerId l, BlockId b) const { return slot_[index(l, b)]; }
 
   // absent → in flight; needs a free slot. Returns the slot.
@@ -46,6 +49,8 @@ class Arena {
   SlotId in_flight_count_ = 0;
   std::vector<BlockSet> resident_;
   std::vector<BlockSet> in_flight_;
+  std::vector<std::uint64_t> version_;
+  std::vector<SlotId> held_;
   std::vector<SlotId> slot_;  // of each block, kNone when absent
   std::vector<SlotId> free_;  // a stack; the lowest slot on top at the start
 };

@@ -46,20 +46,24 @@ struct Command {
   std::span<const SlotId> slots{};    // read, release; slots[i] holds blocks[i]
 };
 
-// Calls visit(first index, count) for each device request of a read: runs of consecutive blocks,
-// cut at merge_blocks.
+// Calls visit(first index, count) for each run of consecutive blocks, cut at merge_blocks.
 template <typename Visit>
-void for_each_request(const Command& read, Visit&& visit) {
-  const auto& b = read.blocks;
-  for (std::size_t i = 0; i < b.size();) {
+void for_each_run(std::span<const BlockId> blocks, std::int32_t merge_blocks, Visit&& visit) {
+  for (std::size_t i = 0; i < blocks.size();) {
     std::size_t n = 1;
-    while (i + n < b.size() && n < static_cast<std::size_t>(read.merge_blocks) &&
-           b[i + n] == b[i + n - 1] + 1) {
+    while (i + n < blocks.size() && n < static_cast<std::size_t>(merge_blocks) &&
+           blocks[i + n] == blocks[i + n - 1] + 1) {
       ++n;
     }
     visit(i, n);
     i += n;
   }
+}
+
+// The same for each device request of a read.
+template <typename Visit>
+void for_each_request(const Command& read, Visit&& visit) {
+  for_each_run(read.blocks, read.merge_blocks, visit);
 }
 
 }  // namespace leanstream::scheduler

@@ -11,7 +11,7 @@ Command& Scheduler::emit(CommandKind kind, StepId step, LayerId layer, TokenId t
   Ticket& ticket = tickets_[next_ticket_ % tickets_.size()];
   LEANSTREAM_CHECK(ticket.id == 0, "ticket {} is still outstanding {} tickets later", ticket.id,
                    tickets_.size());
-  ticket = {next_ticket_, kind, step, layer, kNone, 0};
+  ticket = {.id = next_ticket_, .kind = kind, .step = step, .layer = layer, .submitted_ns = now_};
   ++outstanding_;
   Command& command = commands_.emplace_back();
   command.ticket = next_ticket_++;
@@ -22,16 +22,25 @@ Command& Scheduler::emit(CommandKind kind, StepId step, LayerId layer, TokenId t
   return command;
 }
 
+Scheduler::Ticket& Scheduler::ticket_of(const Command& command) {
+  return tickets_[command.ticket % tickets_.size()];
+}
+
 std::int32_t Scheduler::take_payload() {
-  const auto found =
-      std::find_if(payloads_.begin(), payloads_.end(), [](const Payload& p) { return !p.in_use; });
-  const auto index = static_cast<std::int32_t>(found - payloads_.begin());
-  if (found == payloads_.end()) payloads_.emplace_back();
+  if (free_payloads_.empty()) {
+    free_payloads_.push_back(static_cast<std::int32_t>(payloads_.size()));
+    payloads_.emplace_back();
+  }
+  const std::int32_t index = free_payloads_.back();
+  free_payloads_.pop_back();
   Payload& payload = payloads_[static_cast<std::size_t>(index)];
-  payload.in_use = true;
   payload.blocks.clear();
   payload.slots.clear();
   return index;
+}
+
+void Scheduler::give_back(std::int32_t payload) {
+  free_payloads_.push_back(payload);
 }
 
 // The command's spans point into the payload's vectors, which keep their memory when payloads_
@@ -40,7 +49,7 @@ void Scheduler::attach(Command& command, std::int32_t payload) {
   const Payload& p = payloads_[static_cast<std::size_t>(payload)];
   command.blocks = p.blocks;
   command.slots = p.slots;
-  tickets_[command.ticket % tickets_.size()].payload = payload;
+  ticket_of(command).payload = payload;
 }
 
 Scheduler::Ticket Scheduler::settle(const Completion& completion) {
@@ -71,6 +80,7 @@ void Scheduler::hash_commands() {
     hash_.add(static_cast<std::uint64_t>(c.merge_blocks));
     hash_.add(static_cast<std::uint64_t>(c.segment));
     hash_.add(static_cast<std::uint64_t>(c.feature));
+    hash_.add(c.target);
     hash_.add_all(c.blocks);
     hash_.add_all(c.slots);
     tail_.add(now_, c);

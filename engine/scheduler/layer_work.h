@@ -1,11 +1,14 @@
 // One MLP of one token (in prefill: of the whole prompt) while it is prepared and computed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "engine/base/block_set.h"
 #include "engine/base/types.h"
+#include "engine/policy/control/controller.h"
 
 namespace leanstream::scheduler {
 
@@ -14,14 +17,36 @@ inline BlockId divide_up(BlockId blocks, std::int32_t parts) {
   return (blocks + parts - 1) / parts;
 }
 
+// Where a layer's work stands in a plan: `done` of its `blocks`, cut into logical stages of equal
+// block count. Work beyond the last stage belongs to it.
+struct PlanPiece {
+  PlanPiece(BlockId blocks, BlockId done, std::int32_t stages)
+      : stage_blocks(std::max<BlockId>(1, divide_up(blocks, stages))),
+        stage(static_cast<std::size_t>(std::min(stages - 1, done / stage_blocks))),
+        left(static_cast<std::int32_t>(stage) + 1 < stages
+                 ? (static_cast<BlockId>(stage) + 1) * stage_blocks - done
+                 : std::numeric_limits<BlockId>::max()) {}
+
+  // Blocks of the next segment when the stage is cut into so many.
+  BlockId cut(std::int32_t segments) const {
+    return std::min(left, std::max<BlockId>(1, divide_up(stage_blocks, segments)));
+  }
+
+  BlockId stage_blocks;
+  std::size_t stage;
+  BlockId left;  // to the end of the stage
+};
+
 struct LayerWork {
   explicit LayerWork(BlockId blocks)
       : wanted(blocks),
         prefetched(blocks),
         computed(blocks),
         priority(static_cast<std::size_t>(blocks)),
-        units(static_cast<std::size_t>(blocks)) {
+        units(static_cast<std::size_t>(blocks)),
+        failures(static_cast<std::size_t>(blocks)) {
     ready.reserve(static_cast<std::size_t>(blocks));
+    to_read.reserve(static_cast<std::size_t>(blocks));
   }
 
   // `prompt_tokens` > 0: a layer of prefill with so many tokens.
@@ -31,12 +56,17 @@ struct LayerWork {
     tokens = prefill ? prompt_tokens : 1;
     predicted = final = final_requested = false;
     requested_stage = kNone;
-    part_blocks = wanted_blocks = segment_blocks = final_misses = 0;
-    units_wanted = units_computed = 0;
     for (auto* set : {&wanted, &prefetched, &computed}) set->clear();
+    to_read.clear();
+    to_read_at = 0;
+    to_read_stale = true;
+    read_target = submitted = 0;
+    std::fill(failures.begin(), failures.end(), std::uint8_t{0});
+    wanted_blocks = dense_blocks = final_misses = 0;
     ready.clear();
     released = 0;
     segments = segments_outstanding = 0;
+    units_wanted = units_computed = 0;
     attention_done = began = ended = false;
   }
 
@@ -59,11 +89,20 @@ struct LayerWork {
   BlockSet computed;    // their segment is done
   std::vector<std::uint8_t> priority;
   std::vector<std::uint64_t> units;  // predicted importance of each block
-  BlockId part_blocks = 0;           // of an I/O part; 0 until the first
+
+  // The I/O unit's side. `to_read` holds what was missing, in reading order, when it was made; what
+  // has arrived since is skipped. Stale: something else may be missing now.
+  std::vector<BlockId> to_read;
+  std::size_t to_read_at = 0;
+  bool to_read_stale = true;
+  BlockId read_target = 0;  // blocks that the plan cuts into parts; 0 until the first part
+  BlockId submitted = 0;    // of them
+  std::vector<std::uint8_t> failures;  // reads of each block that ended in an error
 
   // Taken at T_F.
+  policy::Plan plan;
   BlockId wanted_blocks = 0;
-  BlockId segment_blocks = 0;
+  BlockId dense_blocks = 0;  // resident and always computed: one segment of a plan with clusters
   BlockId final_misses = 0;
 
   // The accelerator's side.

@@ -12,6 +12,8 @@ void Tally::add(const Tally& o) {
   requests += o.requests;
   blocks_read += o.blocks_read;
   blocks_redundant += o.blocks_redundant;
+  blocks_cancelled += o.blocks_cancelled;
+  read_errors += o.read_errors;
   blocks_wanted += o.blocks_wanted;
   demand_misses += o.demand_misses;
   final_misses += o.final_misses;

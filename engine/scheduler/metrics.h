@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/types.h"
+#include "engine/scheduler/histogram.h"
 
 namespace leanstream::scheduler {
 
@@ -25,6 +26,8 @@ struct Tally {
   std::int64_t requests = 0;  // device reads
   std::int64_t blocks_read = 0;
   std::int64_t blocks_redundant = 0;  // prefetched, then not in the final prediction
+  std::int64_t blocks_cancelled = 0;  // asked from flash, then taken back in time
+  std::int64_t read_errors = 0;       // blocks whose read ended in an error
   std::int64_t blocks_wanted = 0;     // Σ |P⁽ᴷ⁾|
   std::int64_t demand_misses = 0;     // of them not left in the cache by an earlier token
   std::int64_t final_misses = 0;      // of them not arrived at T_F
@@ -54,6 +57,7 @@ struct RunMetrics {
   std::vector<std::int64_t> requests_by_blocks;  // [n]: decode reads of n neighbouring blocks
   std::int64_t events = 0;                       // completions, prefill included
   SlotId slots_used_peak = 0;
+  Histogram request_latency;  // nanoseconds, of decode
 };
 
 }  // namespace leanstream::scheduler

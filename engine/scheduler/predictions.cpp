@@ -6,16 +6,15 @@
 
 namespace leanstream::scheduler {
 
-void Scheduler::request_final(LayerWork& work, std::int32_t feature) {
+void Scheduler::request_final(LayerWork& work) {
   if (work.final_requested) return;
   work.final_requested = true;
-  final_requests_.push_back({work.step, feature});
+  final_requests_.push_back({work.step, final_feature(timing_, work.layer)});
 }
 
 // Segments that finish while a prediction runs are folded: only the newest stage waits.
 void Scheduler::request_refinement(std::int32_t stage) {
-  const bool refines = timing_ == Timing::residual || timing_ == Timing::own_input;
-  if (!refines || !spec_.refine || stage >= kStages) return;
+  if (!refines_ || stage >= kStages) return;
   if (next_ == nullptr || next_->layer == 0 || next_->prefill) return;
   if (stage > next_->requested_stage) refinement_ = {next_->step, stage};
 }
@@ -39,7 +38,7 @@ void Scheduler::pump_predictions() {
 void Scheduler::submit_prediction(LayerWork& work, std::int32_t feature) {
   Command& command = emit(CommandKind::predict, work.step, work.layer, work.token, 1);
   command.feature = feature;
-  tickets_[command.ticket % tickets_.size()].feature = feature;
+  ticket_of(command).feature = feature;
   predicting_ = true;
 }
 
@@ -50,30 +49,27 @@ void Scheduler::prediction_done(const Ticket& ticket, const Completion& completi
   LayerWork* work = find(ticket.step);
   LEANSTREAM_CHECK(work != nullptr && !work->final, "a prediction for step {} came too late",
                    ticket.step);
-  const auto sums =
-      selection_.choose(work->token, work->layer, completion.scores, work->wanted, work->priority);
+  const auto sums = selection_.choose(work->token, work->layer, completion.scores,
+                                      policies_.cache->always_computed(work->layer), work->wanted,
+                                      work->priority);
+  work->to_read_stale = true;
   std::copy(sums.begin(), sums.end(), work->units.begin());
   work->predicted = true;
-  const bool own = ticket.feature == kFeatureOwn;
-  const bool ahead = timing_ == Timing::one_shot_ahead;
-  if (own || ahead || (ticket.feature == kFeatureFinal && timing_ == Timing::residual)) {
-    make_final(*work);
-  }
+  if (ticket.feature == final_feature(timing_, work->layer)) make_final(*work);
 }
 
 void Scheduler::set_wanted_all(LayerWork& work) {
   work.wanted.fill();
   std::fill(work.priority.begin(), work.priority.end(), std::uint8_t{1});
   std::fill(work.units.begin(), work.units.end(), std::uint64_t{1});
-  work.predicted = true;
+  work.predicted = work.to_read_stale = true;
 }
 
-// Layer 0 has no features before its token exists: its prefetch goes by the token before.
-void Scheduler::set_wanted_as_before(LayerWork& work) {
+// Layer 0 of the next token is prefetched by a guess.
+void Scheduler::set_first_layer(LayerWork& work) {
   if (work.predicted) return;
-  work.wanted = last_first_layer_;
-  work.priority = last_first_priority_;
-  work.predicted = true;
+  first_layer_.guess(work.wanted, work.priority);
+  work.predicted = work.to_read_stale = true;
 }
 
 // T_F(n): the look-up, both miss ratios, R(n) and the plan.
@@ -92,11 +88,12 @@ void Scheduler::make_final(LayerWork& work) {
 
   plan_ =
       work.prefill ? policy::Plan{} : policies_.controller->plan({work.layer, work.final_misses});
-  LEANSTREAM_CHECK(plan_.omega_io >= 1 && plan_.omega_gpu >= 1, "plan ({}, {})", plan_.omega_io,
-                   plan_.omega_gpu);
-  work.part_blocks = part_of(work, work.final_misses - on_their_way);
-  // Prefill computes whatever arrives.
-  work.segment_blocks = work.prefill ? 1 : divide_up(work.wanted_blocks, plan_.omega_gpu);
+  LEANSTREAM_CHECK(plan_.stages >= 1 && plan_.stages <= static_cast<int>(policy::kMostPlanStages),
+                   "a plan of {} stages", plan_.stages);
+  work.plan = plan_;
+  work.read_target = std::max<BlockId>(1, work.final_misses - on_their_way);
+  work.submitted = 0;
+  work.to_read_stale = true;
   work.units_wanted = 0;
   work.wanted.for_each(
       [&](BlockId b) { work.units_wanted += work.units[static_cast<std::size_t>(b)]; });
@@ -108,21 +105,30 @@ void Scheduler::make_final(LayerWork& work) {
   tally_.final_misses += work.final_misses;
   tally_.in_flight += on_their_way;
   tally_.blocks_redundant += work.prefetched.count() - work.prefetched.count_common(work.wanted);
-  final_sets_.emplace_back(work.layer, work.wanted);
-  if (work.layer == 0) {
-    last_first_layer_ = work.wanted;
-    last_first_priority_ = work.priority;
+  final_sets_[final_sets_count_++] = work.wanted;
+  if (work.layer == 0) first_layer_.used(work.wanted, work.priority);
+  if (ahead_ == policy::ReadAhead::speculative && next_ != nullptr && next_->layer == 0) {
+    set_first_layer(*next_);
   }
-  const bool speculates = policies_.loader->read_ahead() == policy::ReadAhead::speculative;
-  if (speculates && next_ != nullptr && next_->layer == 0) set_wanted_as_before(*next_);
+  cancel_unwanted(work);
 }
 
-// Resident blocks are computed first; what arrives later follows in its order.
+// Resident blocks are computed first (under a plan with clusters those that always are, as one
+// segment); what arrives later follows in its order.
 void Scheduler::order_ready(LayerWork& work) {
-  BlockSet there = work.wanted;
+  BlockSet& there = missing_;
+  there = work.wanted;
   there &= arena_.resident(work.layer);
   const bool by_priority = spec_.compute_order == ComputeOrder::priority && !work.prefill;
-  order_blocks(work, there, there.count(), by_priority, work.ready);
+  const BlockSet* always = work.prefill ? nullptr : policies_.cache->always_computed(work.layer);
+  if (work.plan.cluster_blocks > 0 && always != nullptr) {
+    BlockSet dense = there;
+    dense &= *always;
+    order_blocks(work, dense, by_priority, work.ready);
+    work.dense_blocks = static_cast<BlockId>(work.ready.size());
+    there -= dense;
+  }
+  order_blocks(work, there, by_priority, work.ready);
 }
 
 }  // namespace leanstream::scheduler

@@ -1,15 +1,10 @@
-// The I/O unit: what is read next, in which parts, and what is evicted for it.
+// The I/O unit: what is read next, and in which parts.
 #include <algorithm>
 
 #include "engine/base/check.h"
 #include "engine/scheduler/scheduler.h"
 
 namespace leanstream::scheduler {
-namespace {
-
-constexpr std::int32_t kLanes = 1;  // I/O workers that meet at the barrier between two parts
-
-}  // namespace
 
 // Blocks that are predicted and neither there, nor on their way, nor computed already (waves may
 // have given up their slots).
@@ -23,160 +18,230 @@ void Scheduler::missing(const LayerWork& work, BlockSet& out) const {
 // Demand of n goes first; n+1 follows once nothing of n is unsubmitted.
 LayerWork* Scheduler::read_target() {
   using policy::ReadAhead;
-  const ReadAhead ahead = policies_.loader->read_ahead();
   if (current_ != nullptr) {
-    if (current_->predicted && (current_->final || ahead == ReadAhead::speculative)) {
+    if (current_->predicted && (current_->final || ahead_ == ReadAhead::speculative)) {
       missing(*current_, missing_);
       if (!missing_.empty()) return current_;
     }
     if (!current_->final) return nullptr;
   }
   if (next_ == nullptr || !next_->predicted) return nullptr;
-  const bool may = next_->prefill || ahead == ReadAhead::speculative ||
-                   (ahead == ReadAhead::final_set && next_->final);
+  const bool may = next_->prefill || ahead_ == ReadAhead::speculative ||
+                   (ahead_ == ReadAhead::final_set && next_->final);
   if (!may) return nullptr;
   missing(*next_, missing_);
   return missing_.empty() ? nullptr : next_;
 }
 
+// Prefill reads alike in every system: in large parts with a barrier between them.
+bool Scheduler::free_running(const LayerWork& work) const {
+  return spec_.io_segment_sync == IoSegmentSync::none && !work.prefill;
+}
+
+bool Scheduler::may_submit(const LayerWork& work) const {
+  if (!free_running(work)) return reads_in_flight_ == 0;
+  return requests_in_flight_ < std::int64_t{spec_.queue_depth} * spec_.io_lanes;
+}
+
 void Scheduler::pump_reads() {
-  while (reads_in_flight_ < kLanes) {
-    LayerWork* work = read_target();
-    if (work == nullptr || !submit_part(*work)) return;
+  LayerWork* work = read_target();
+  while (work != nullptr) {
+    if (!may_submit(*work)) return;
+    if (!submit_reads(*work)) break;
+    work = read_target();
   }
+  close_part();  // nothing can join it now
 }
 
-// Blocks of an I/O part when `missing` blocks are to be read under the current plan. Prefill reads
-// ahead in one half of the arena while it computes the other.
-BlockId Scheduler::part_of(const LayerWork& work, BlockId missing) const {
-  const BlockId part =
-      work.prefill ? std::min(missing, arena_.slots() / 2) : divide_up(missing, plan_.omega_io);
-  return std::max<BlockId>(1, part);
+// Blocks of the next I/O part. Prefill reads ahead in one half of the arena while it computes the
+// other.
+BlockId Scheduler::part_blocks(const LayerWork& work) const {
+  if (work.prefill) return std::max<BlockId>(1, std::min(work.read_target, arena_.slots() / 2));
+  const policy::Plan& plan = work.final ? work.plan : plan_;
+  const PlanPiece piece(work.read_target, work.submitted, plan.stages);
+  return piece.cut(plan.stage[piece.stage].omega_io);
 }
 
-// Submits up to one part of missing_; false when there is no room for a single block.
-bool Scheduler::submit_part(LayerWork& work) {
-  const BlockId count = missing_.count();
-  if (work.part_blocks == 0) work.part_blocks = part_of(work, count);  // of all parts to come
-  const BlockId room = make_room(work, std::min(count, work.part_blocks));
-  if (room == 0) return false;
-  const std::int32_t index = take_payload();
-  Payload& payload = payloads_[static_cast<std::size_t>(index)];
-  const bool by_priority = policies_.loader->order() == policy::ReadOrder::priority;
-  order_blocks(work, missing_, room, by_priority && !work.prefill, payload.blocks);
-  for (const BlockId b : payload.blocks) {
-    payload.slots.push_back(arena_.reserve(work.layer, b));
-    if (!work.final) work.prefetched.set(b);
+// The part that takes the next reads of `work`.
+Scheduler::Part& Scheduler::part_for(LayerWork& work) {
+  if (open_part_ != kNone && parts_[static_cast<std::size_t>(open_part_)].step != work.step) {
+    close_part();
   }
-  Command& read = emit(CommandKind::read, work.step, work.layer, work.token, work.tokens);
-  read.merge_blocks = work.prefill
-                          ? std::max(policies_.loader->merge_blocks(), spec_.prefill_merge_blocks)
-                          : policies_.loader->merge_blocks();
-  attach(read, index);
-  ++reads_in_flight_;
-  bytes_requested_ += static_cast<Bytes>(room) * spec_.geometry.block_bytes;
-  tally_.blocks_read += room;
-  for_each_request(read, [&](std::size_t, std::size_t n) {
-    ++tally_.requests;
-    if (n < metrics_.requests_by_blocks.size()) ++metrics_.requests_by_blocks[n];
-  });
+  if (open_part_ == kNone) {
+    if (free_parts_.empty()) {
+      free_parts_.push_back(static_cast<std::int32_t>(parts_.size()));
+      parts_.emplace_back();
+    }
+    open_part_ = free_parts_.back();
+    free_parts_.pop_back();
+    if (work.read_target == 0) work.read_target = missing_.count();
+    Part& part = parts_[static_cast<std::size_t>(open_part_)];
+    part.step = work.step;
+    part.layer = work.layer;
+    part.left = part_blocks(work);
+  }
+  return parts_[static_cast<std::size_t>(open_part_)];
+}
+
+// Submits up to one part of missing_; false when there is no room for a single block, or no time.
+bool Scheduler::submit_reads(LayerWork& work) {
+  Part& part = part_for(work);
+  const bool by_request = free_running(work) || (spec_.publish == Publish::block && !work.prefill);
+  const std::int64_t most_requests =
+      free_running(work) ? std::int64_t{spec_.queue_depth} * spec_.io_lanes - requests_in_flight_
+                         : std::numeric_limits<std::int64_t>::max();
+  const BlockId count = make_room(work, fitting(work, std::min(missing_.count(), part.left)));
+  if (count == 0) return false;
+  next_to_read(work, count, most_requests);
+  const auto blocks = static_cast<BlockId>(order_.size());
+  part.left -= blocks;
+  work.submitted += blocks;
+  const std::int32_t lanes = work.prefill ? 1 : spec_.io_lanes;
+  if (by_request) {
+    for_each_run(order_, merge_blocks(work), [&](std::size_t i, std::size_t n) {
+      submit_read(work, std::span(order_).subspan(i, n), next_lane_);
+      next_lane_ = (next_lane_ + 1) % lanes;
+    });
+  } else if (lanes == 1) {
+    submit_read(work, order_, 0);
+  } else {
+    for (std::int32_t lane = 0; lane < lanes; ++lane) {
+      dealt_.clear();
+      std::int32_t turn = 0;
+      for_each_run(order_, merge_blocks(work), [&](std::size_t i, std::size_t n) {
+        if (turn++ % lanes != lane) return;
+        dealt_.insert(dealt_.end(), order_.begin() + static_cast<std::ptrdiff_t>(i),
+                      order_.begin() + static_cast<std::ptrdiff_t>(i + n));
+      });
+      if (!dealt_.empty()) submit_read(work, dealt_, lane);
+    }
+  }
+  if (part.left == 0 || !free_running(work)) close_part();
   metrics_.slots_used_peak =
       std::max(metrics_.slots_used_peak, arena_.slots() - arena_.free_slots());
   return true;
 }
 
-// Appends the first `count` candidates to `out`: by falling priority (of equal ones the lower
-// block; a counting sort over the priority byte) or in flash order.
-void Scheduler::order_blocks(const LayerWork& work, const BlockSet& candidates, BlockId count,
-                             bool by_priority, std::vector<BlockId>& out) {
+BlockId Scheduler::merge_blocks(const LayerWork& work) const {
+  const BlockId merge = policies_.loader->merge_blocks();
+  return work.prefill ? std::max(merge, spec_.prefill_merge_blocks) : merge;
+}
+
+void Scheduler::submit_read(LayerWork& work, std::span<const BlockId> blocks, std::int32_t lane) {
+  const std::int32_t index = take_payload();
+  Payload& payload = payloads_[static_cast<std::size_t>(index)];
+  for (const BlockId b : blocks) {
+    payload.blocks.push_back(b);
+    payload.slots.push_back(arena_.reserve(work.layer, b));
+    if (!work.final) work.prefetched.set(b);
+  }
+  Command& read = emit(CommandKind::read, work.step, work.layer, work.token, work.tokens);
+  read.lane = lane;
+  read.merge_blocks = merge_blocks(work);
+  attach(read, index);
+  std::int32_t requests = 0;
+  for_each_request(read, [&](std::size_t, std::size_t n) {
+    ++requests;
+    if (n < metrics_.requests_by_blocks.size()) ++metrics_.requests_by_blocks[n];
+  });
+  Ticket& ticket = ticket_of(read);
+  ticket.part = open_part_;
+  ticket.requests = requests;
+  ++parts_[static_cast<std::size_t>(open_part_)].outstanding;
+  reads_.push_back(read.ticket);
+  const auto count = static_cast<BlockId>(blocks.size());
+  ++reads_in_flight_;
+  requests_in_flight_ += requests;
+  blocks_in_flight_ += count;
+  bytes_requested_ += static_cast<Bytes>(count) * spec_.geometry.block_bytes;
+  tally_.blocks_read += count;
+  tally_.requests += requests;
+}
+
+// Of `count` blocks to be prefetched, those that can be there in the expected rest of the
+// accelerator's work (`prefetch_limit: fits`).
+BlockId Scheduler::fitting(const LayerWork& work, BlockId count) const {
+  if (spec_.prefetch_limit == PrefetchLimit::plan || work.final || !pace_.known()) return count;
+  const TimeNs block_ns = std::max<TimeNs>(1, pace_.read_block_ns.value());
+  const TimeNs left_ns = expected_rest_ns() - blocks_in_flight_ * block_ns;
+  return static_cast<BlockId>(std::clamp<TimeNs>(left_ns / block_ns, 0, count));
+}
+
+TimeNs Scheduler::expected_rest_ns() const {
+  const auto running_ns = [&](const MovingAverage& whole) {
+    return std::max<TimeNs>(0, whole.value() - (now_ - pace_.last_start_ns));
+  };
+  if (current_ == nullptr) return running_ns(pace_.head_ns);
+  TimeNs rest = current_->attention_done ? 0 : running_ns(pace_.attention_ns);
+  if (current_->final) {
+    rest += (current_->wanted_blocks - current_->computed.count()) * pace_.compute_block_ns.value();
+  }
+  return rest;
+}
+
+// Fills order_ with the next blocks of missing_ to be read: at most `count`, in at most so many
+// requests.
+void Scheduler::next_to_read(LayerWork& work, BlockId count, std::int64_t most_requests) {
+  if (work.to_read_stale) {
+    work.to_read.clear();
+    work.to_read_at = 0;
+    work.to_read_stale = false;
+    const bool by_priority = policies_.loader->order() == policy::ReadOrder::priority;
+    order_blocks(work, missing_, by_priority && !work.prefill, work.to_read);
+  }
+  order_.clear();
+  const BlockId merge = merge_blocks(work);
+  std::int64_t requests = 0;
+  BlockId run = 0;
+  for (std::size_t i = work.to_read_at; i < work.to_read.size(); ++i) {
+    const BlockId b = work.to_read[i];
+    if (!missing_.test(b)) continue;
+    const bool joins = !order_.empty() && order_.back() + 1 == b && run < merge;
+    if (static_cast<BlockId>(order_.size()) == count || (!joins && requests == most_requests)) {
+      work.to_read_at = i;
+      return;
+    }
+    run = joins ? run + 1 : 1;
+    requests += joins ? 0 : 1;
+    order_.push_back(b);
+  }
+  work.to_read_at = work.to_read.size();
+  LEANSTREAM_CHECK(!order_.empty(), "layer {} misses blocks that are in no reading order",
+                   work.layer);
+}
+
+// Appends the candidates to `out`: by falling priority (of equal ones the lower block; a counting
+// sort over the priority byte) or in flash order.
+void Scheduler::order_blocks(const LayerWork& work, const BlockSet& candidates, bool by_priority,
+                             std::vector<BlockId>& out) {
   if (!by_priority) {
-    candidates.for_each([&](BlockId b) {
-      if (count > 0) out.push_back(b), --count;
-    });
+    candidates.for_each([&](BlockId b) { out.push_back(b); });
     return;
   }
   std::array<BlockId, 257> start{};
   candidates.for_each(
       [&](BlockId b) { ++start[256U - work.priority[static_cast<std::size_t>(b)]]; });
   for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
-  order_.resize(static_cast<std::size_t>(start[256]));
+  const std::size_t before = out.size();
+  out.resize(before + static_cast<std::size_t>(start[256]));
   candidates.for_each([&](BlockId b) {
     auto& at = start[255U - work.priority[static_cast<std::size_t>(b)]];
-    order_[static_cast<std::size_t>(at++)] = b;
+    out[before + static_cast<std::size_t>(at++)] = b;
   });
-  order_.resize(static_cast<std::size_t>(count));
-  out.insert(out.end(), order_.begin(), order_.end());
 }
 
-// Frees slots until `count` are free, as far as that is possible; returns how many of `count`
-// there are.
-BlockId Scheduler::make_room(const LayerWork& work, BlockId count) {
-  const auto lacking = [&] { return count - std::min(count, arena_.free_slots()); };
-  if (lacking() > 0) evict(Tier::unwanted, lacking());
-  if (&work == current_ && work.final) {  // demand may take what a prediction only hopes for
-    if (arena_.free_slots() == 0) evict(Tier::next_layer, lacking());
-    if (arena_.free_slots() == 0) evict(Tier::computed, lacking());
-  }
-  return count - lacking();
-}
-
-void Scheduler::evict(Tier tier, BlockId count) {
-  const auto resident = arena_.all_resident();
-  evictable_.assign(resident.begin(), resident.end());
-  if (current_ != nullptr && current_->predicted) {
-    BlockSet& set = evictable_[static_cast<std::size_t>(current_->layer)];
-    const bool waves = tier == Tier::computed;
-    BlockSet kept = current_->wanted;
-    if (waves) kept -= current_->computed;
-    set -= kept;
-  }
-  if (next_ != nullptr && next_->predicted && tier == Tier::unwanted) {
-    evictable_[static_cast<std::size_t>(next_->layer)] -= next_->wanted;
-  }
-  victims_.clear();
-  const LayerId layer = current_ != nullptr ? current_->layer : spec_.layers - 1;
-  policies_.cache->victims({evictable_, layer}, count, victims_);
-  LEANSTREAM_CHECK(victims_.size() <= static_cast<std::size_t>(count), "{} victims for {} blocks",
-                   victims_.size(), count);
-  for (const auto& [l, b] : victims_) {
-    LEANSTREAM_CHECK(evictable_[static_cast<std::size_t>(l)].test(b),
-                     "block {} of layer {} may not be evicted", b, l);
-    arena_.evict(l, b);
-    note_wasted(l, b);
-  }
-}
-
-// A block that was prefetched and goes before its layer's final prediction was read for nothing.
-void Scheduler::note_wasted(LayerId layer, BlockId block) {
-  for (LayerWork* work : {current_, next_}) {
-    if (work == nullptr || work->final || work->layer != layer) continue;
-    if (!work->prefetched.test(block)) continue;
-    work->prefetched.reset(block);
-    ++tally_.blocks_redundant;
-  }
-}
-
-void Scheduler::read_done(const Ticket& ticket, const Completion& completion) {
-  Payload& payload = payloads_[static_cast<std::size_t>(ticket.payload)];
-  --reads_in_flight_;
-  const Bytes bytes = payload.blocks.size() * spec_.geometry.block_bytes;
-  if (completion.status != Status::ok) {
-    bytes_failed_ += bytes;
-    for (const BlockId b : payload.blocks) arena_.cancel(ticket.layer, b);
-    payload.in_use = false;
-    return;
-  }
-  bytes_completed_ += bytes;
-  for (const BlockId b : payload.blocks) arena_.arrived(ticket.layer, b);
-  // A redundant read may end when its step is long over: it arrives now, for whoever wants it now.
-  policies_.cache->inserted(ticket.layer, payload.blocks, std::max(opened_step_, ticket.step));
-  for (LayerWork* work : {current_, next_}) {
-    if (work == nullptr || !work->final || work->layer != ticket.layer) continue;
-    for (const BlockId b : payload.blocks) {
-      if (work->wanted.test(b) && !work->computed.test(b)) work->ready.push_back(b);
+// T_F has shown which prefetched blocks are not wanted (`prefetch_cancel: queued`).
+void Scheduler::cancel_unwanted(const LayerWork& work) {
+  if (spec_.prefetch_cancel == PrefetchCancel::none) return;
+  for (const TicketId id : reads_) {
+    const Ticket& ticket = tickets_[id % tickets_.size()];
+    if (ticket.step != work.step) continue;
+    const auto& blocks = payloads_[static_cast<std::size_t>(ticket.payload)].blocks;
+    if (std::all_of(blocks.begin(), blocks.end(), [&](BlockId b) { return work.wanted.test(b); })) {
+      continue;
     }
+    emit(CommandKind::cancel, work.step, work.layer, work.token, work.tokens).target = id;
   }
-  payload.in_use = false;
 }
 
 }  // namespace leanstream::scheduler

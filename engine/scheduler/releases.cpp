@@ -13,14 +13,26 @@ void Scheduler::pump_releases() {
     emit(CommandKind::begin_layer, work.step, work.layer, work.token, work.tokens);
     work.began = true;
   }
-  while (work.waiting() > 0 &&
-         (work.waiting() >= work.segment_blocks || work.waiting() == work.unreleased())) {
-    release(work, work.prefill ? work.waiting() : std::min(work.waiting(), work.segment_blocks));
+  while (work.waiting() > 0) {
+    const BlockId segment = next_segment(work);
+    if (work.waiting() < std::min(segment, work.unreleased())) break;
+    release(work, std::min(segment, work.waiting()));
   }
   if (work.unreleased() == 0) {
     emit(CommandKind::end_layer, work.step, work.layer, work.token, work.tokens);
     work.ended = true;
   }
+}
+
+// Blocks of the next segment; fewer when the layer has no more.
+BlockId Scheduler::next_segment(const LayerWork& work) const {
+  if (work.prefill) return work.waiting();  // whatever has arrived
+  const auto released = static_cast<BlockId>(work.released);
+  if (work.plan.cluster_blocks > 0) {
+    return released < work.dense_blocks ? work.dense_blocks - released : work.plan.cluster_blocks;
+  }
+  const PlanPiece piece(work.wanted_blocks, released, work.plan.stages);
+  return piece.cut(work.plan.stage[piece.stage].omega_gpu);
 }
 
 void Scheduler::release(LayerWork& work, BlockId count) {
@@ -49,7 +61,9 @@ void Scheduler::release_done(const Ticket& ticket, const Completion& completion)
     work.computed.set(b);
     work.units_computed += work.units[static_cast<std::size_t>(b)];
   }
-  payload.in_use = false;
+  const auto blocks = static_cast<TimeNs>(payload.blocks.size());
+  if (!work.prefill) pace_.compute_block_ns.add(completion.work_ns / std::max<TimeNs>(1, blocks));
+  give_back(ticket.payload);
   --work.segments_outstanding;
   tally_.accelerator_work_ns += completion.work_ns;
   // Stage ⌊K·f⌋, f the computed share of the predicted importance.
@@ -61,7 +75,8 @@ void Scheduler::attention_done(const Completion& completion) {
   current_->attention_done = true;
   tally_.accelerator_work_ns += completion.work_ns;
   if (current_->prefill) return;
-  if (timing_ == Timing::own_input) request_final(*current_, kFeatureOwn);
+  pace_.attention_ns.add(now_ - pace_.last_start_ns);
+  if (timing_ == Timing::own_input) request_final(*current_);
   request_refinement(0);
 }
 

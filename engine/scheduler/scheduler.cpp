@@ -8,50 +8,99 @@
 namespace leanstream::scheduler {
 namespace {
 
-constexpr std::size_t kTickets = 4096;  // more are never outstanding: bounded by emit()
+// Tickets that may be outstanding: every block of two layers alone, and some commands more.
+std::size_t most_tickets(const RunSpec& spec) {
+  return 1024 + 2 * static_cast<std::size_t>(spec.geometry.blocks_per_layer);
+}
 
-}  // namespace
-
-SlotId smallest_slots(const RunSpec& spec, const Policies& policies) {
+// Of one layer.
+SlotId smallest_of_layer(const RunSpec& spec, const Policies& policies) {
   const BlockId blocks = spec.geometry.blocks_per_layer;
   const BlockId wanted = policies.predictor->wants_everything()
                              ? blocks
                              : std::min(Selection::wanted_count(spec), blocks);
   const policy::Plan plan = policies.controller->coarsest();
-  const BlockId segment = divide_up(wanted, plan.omega_gpu);
-  const BlockId part = divide_up(wanted, plan.omega_io);
-  return std::min<SlotId>(segment + part + spec.queue_depth, spec.layers * blocks);
+  const BlockId stage = divide_up(wanted, plan.stages);
+  BlockId segment = plan.cluster_blocks > 0 ? std::min(wanted, plan.cluster_blocks) : 0;
+  BlockId part = 0;
+  for (std::int32_t s = 0; s < plan.stages; ++s) {
+    const policy::StagePlan& cut = plan.stage[static_cast<std::size_t>(s)];
+    if (plan.cluster_blocks == 0) segment = std::max(segment, divide_up(stage, cut.omega_gpu));
+    part = std::max(part, divide_up(stage, cut.omega_io));
+  }
+  return segment + part + spec.queue_depth * spec.io_lanes;
+}
+
+bool one_shot(const Policies& policies) {
+  return policies.controller->predicts() != policy::Predicts::refined;
+}
+
+}  // namespace
+
+Timing timing_of(const RunSpec& spec, const Policies& policies) {
+  if (policies.predictor->wants_everything()) return Timing::known;
+  switch (policies.controller->predicts()) {
+    case policy::Predicts::one_shot_ahead:
+      return Timing::one_shot_ahead;
+    case policy::Predicts::one_shot_at_input:
+      return Timing::own_input;
+    case policy::Predicts::refined:
+      break;
+  }
+  return spec.final_at == FinalAt::own_input ? Timing::own_input : Timing::residual;
+}
+
+SlotId smallest_slots(const RunSpec& spec, const Policies& policies) {
+  const BlockId blocks = spec.geometry.blocks_per_layer;
+  const SlotId of_layer = smallest_of_layer(spec, policies);
+  if (spec.scope != Scope::shared) return spec.layers * std::min(of_layer, blocks);
+  return std::min<SlotId>(of_layer, spec.layers * blocks);
+}
+
+void check_budget(const RunSpec& spec, const Policies& policies) {
+  const SlotId smallest = smallest_slots(spec, policies);
+  if (spec.slots >= smallest) return;
+  throw UserError(
+      "a memory budget of {} bytes ({} blocks) is too small: one accelerator segment, one I/O "
+      "part and the device queue{} need {} blocks, {} bytes",
+      spec.geometry.block_bytes * static_cast<Bytes>(spec.slots), spec.slots,
+      spec.scope == Scope::shared ? "" : " in every layer", smallest,
+      spec.geometry.block_bytes * static_cast<Bytes>(smallest));
 }
 
 Scheduler::Scheduler(const RunSpec& spec, const Policies& policies)
     : spec_(spec),
       policies_(policies),
-      timing_(policies.predictor->wants_everything()  ? Timing::known
-              : policies.controller->one_shot_ahead() ? Timing::one_shot_ahead
-              : spec.final_at == FinalAt::own_input   ? Timing::own_input
-                                                      : Timing::residual),
+      timing_(timing_of(spec, policies)),
+      refines_(spec.refine && !one_shot(policies) &&
+               (timing_ == Timing::residual || timing_ == Timing::own_input)),
+      ahead_(policies.controller->predicts() == policy::Predicts::one_shot_at_input
+                 ? policy::ReadAhead::none
+                 : policies.loader->read_ahead()),
       selection_(spec, *policies.activations),
       arena_(spec.layers, spec.geometry.blocks_per_layer, spec.slots),
       works_{LayerWork(spec.geometry.blocks_per_layer), LayerWork(spec.geometry.blocks_per_layer)},
-      last_first_layer_(spec.geometry.blocks_per_layer),
-      last_first_priority_(static_cast<std::size_t>(spec.geometry.blocks_per_layer)),
+      first_layer_(spec.layer0, spec.geometry.blocks_per_layer),
+      quotas_(spec.scope, spec.layers, spec.geometry.blocks_per_layer, spec.slots,
+              std::min(smallest_of_layer(spec, policies), spec.geometry.blocks_per_layer)),
       missing_(spec.geometry.blocks_per_layer),
+      evictable_(static_cast<std::size_t>(spec.layers), BlockSet(spec.geometry.blocks_per_layer)),
+      evictable_as_of_(static_cast<std::size_t>(spec.layers)),
+      lost_(spec.geometry.blocks_per_layer),
       expired_(spec.geometry.blocks_per_layer),
-      tickets_(kTickets) {
-  const SlotId smallest = smallest_slots(spec, policies);
-  if (spec.slots < smallest) {
-    throw UserError(
-        "a memory budget of {} bytes ({} blocks) is too small: one accelerator segment, one I/O "
-        "part and the device queue need {} blocks, {} bytes",
-        spec.geometry.block_bytes * static_cast<Bytes>(spec.slots), spec.slots, smallest,
-        spec.geometry.block_bytes * static_cast<Bytes>(smallest));
-  }
+      active_(spec.geometry.blocks_per_layer),
+      active_priority_(static_cast<std::size_t>(spec.geometry.blocks_per_layer)),
+      tickets_(most_tickets(spec)) {
+  check_budget(spec, policies);
   LEANSTREAM_CHECK(spec.tokens >= 1 && spec.tokens <= policies.activations->tokens() &&
                        spec.prompt_tokens >= 0 && spec.prompt_tokens <= spec.tokens,
                    "{} tokens of which {} prompt, from {}", spec.tokens, spec.prompt_tokens,
                    policies.activations->tokens());
   metrics_.tokens.reserve(static_cast<std::size_t>(spec.tokens));
   metrics_.requests_by_blocks.resize(static_cast<std::size_t>(policies.loader->merge_blocks()) + 1);
+  const auto steps = static_cast<std::size_t>(spec.tokens - spec.prompt_tokens) *
+                     static_cast<std::size_t>(spec.layers);
+  final_sets_.assign(steps, BlockSet(spec.geometry.blocks_per_layer));
 }
 
 void Scheduler::start(TimeNs now) {
@@ -86,7 +135,7 @@ void Scheduler::on(std::span<const Completion> batch) {
 void Scheduler::handle(const Completion& completion) {
   const Ticket ticket = settle(completion);
   ++metrics_.events;
-  if (completion.status != Status::ok) {
+  if (completion.status == Status::failed) {
     fail(fmt::format("the device gave up on {} of layer {}", name_of(ticket.kind), ticket.layer));
   }
   switch (ticket.kind) {
@@ -157,6 +206,7 @@ void Scheduler::open_layer() {
   opened_step_ = work.step;
   refinement_ = {};
   emit(CommandKind::attention, work.step, work.layer, work.token, work.tokens);
+  pace_.last_start_ns = now_;
   const bool has_next = prepare_next();
   if (work.prefill || timing_ == Timing::known) {
     if (!work.predicted) set_wanted_all(work);
@@ -164,13 +214,10 @@ void Scheduler::open_layer() {
     if (has_next) set_wanted_all(*next_);
     return;
   }
-  if (timing_ == Timing::residual) request_final(work, kFeatureFinal);
-  if (timing_ == Timing::one_shot_ahead) {
-    if (!work.final_requested) request_final(work, kFeatureFinal);  // layer 0: the embedding
-    if (has_next && next_->layer != 0) request_final(*next_, kFeatureInput);
-  }
+  if (timing_ != Timing::own_input) request_final(work);  // one_shot_ahead: only layer 0 still is
+  if (timing_ == Timing::one_shot_ahead && has_next && next_->layer != 0) request_final(*next_);
   // Until its own input is known, the residual after the whole layer before speculates.
-  const bool speculates = timing_ == Timing::own_input && spec_.refine && work.layer != 0;
+  const bool speculates = timing_ == Timing::own_input && refines_ && work.layer != 0;
   if (speculates) refinement_ = {work.step, kFeatureFinal};
 }
 
@@ -183,18 +230,7 @@ void Scheduler::close_layer() {
     note_prompt_use(work);
   } else {
     policies_.cache->used(work.layer, work.wanted, work.step);
-    const auto codes = policies_.activations->importance(work.token, work.layer);
-    const auto units = selection_.sum(work.layer, codes);
-    std::uint64_t all = 0;
-    std::uint64_t computed = 0;
-    for (std::size_t b = 0; b < units.size(); ++b) {
-      all += units[b];
-      if (work.wanted.test(static_cast<BlockId>(b))) computed += units[b];
-    }
-    tally_.importance_share +=
-        all > 0 ? static_cast<double>(computed) / static_cast<double>(all) : 1;
-    tally_.computed_share += static_cast<double>(work.wanted_blocks) / work.wanted.size();
-    ++tally_.layers;
+    note_importance(work);
   }
   drop_expired(work.layer, work.step);
   const bool last_layer = work.layer + 1 == spec_.layers;
@@ -202,46 +238,42 @@ void Scheduler::close_layer() {
   const TokenId token = work.token + work.tokens - 1;
   current_ = nullptr;
   emit(CommandKind::head, work.step, kNone, token, 1);
+  pace_.last_start_ns = now_;
+}
+
+void Scheduler::note_importance(const LayerWork& work) {
+  const auto units =
+      selection_.sum(work.layer, policies_.activations->importance(work.token, work.layer));
+  std::uint64_t all = 0;
+  for (const std::uint64_t u : units) all += u;
+  std::uint64_t computed = 0;
+  work.wanted.for_each([&](BlockId b) { computed += units[static_cast<std::size_t>(b)]; });
+  tally_.importance_share += all > 0 ? static_cast<double>(computed) / static_cast<double>(all) : 1;
+  tally_.computed_share += static_cast<double>(work.wanted_blocks) / work.wanted.size();
+  ++tally_.layers;
 }
 
 // What prefill tells the cache: each prompt token used its own active set.
 void Scheduler::note_prompt_use(const LayerWork& work) {
-  BlockSet active(spec_.geometry.blocks_per_layer);
-  std::vector<std::uint8_t> priority(static_cast<std::size_t>(active.size()));
   for (TokenId t = 0; t < work.tokens; ++t) {
     if (policies_.predictor->wants_everything()) {
-      active.fill();
+      active_.fill();
     } else {
-      selection_.choose(t, work.layer, policies_.activations->importance(t, work.layer), active,
-                        priority);
+      selection_.choose(t, work.layer, policies_.activations->importance(t, work.layer), nullptr,
+                        active_, active_priority_);
     }
-    policies_.cache->used(work.layer, active, static_cast<StepId>(t) * spec_.layers + work.layer);
+    policies_.cache->used(work.layer, active_, static_cast<StepId>(t) * spec_.layers + work.layer);
+    quotas_.prompt_used(work.layer, active_);
+    if (work.layer == 0) first_layer_.used(active_, active_priority_);
   }
-}
-
-void Scheduler::drop_expired(LayerId layer, StepId step) {
-  expired_.clear();
-  policies_.cache->expired(layer, arena_.resident(layer), step, expired_);
-  expired_ &= arena_.resident(layer);
-  if (next_ != nullptr && next_->layer == layer && next_->predicted) expired_ -= next_->wanted;
-  expired_.for_each([&](BlockId b) { arena_.evict(layer, b); });
 }
 
 // The next token exists; T_GPU(−1) of its step.
 void Scheduler::head_done() {
-  const StepId decoded_steps = static_cast<StepId>(spec_.prompt_tokens) * spec_.layers;
   if (prefilling_) {
-    prefilling_ = false;
-    metrics_.prefill_end_ns = now_;
-    metrics_.prefill_bytes_read =
-        static_cast<Bytes>(tally_.blocks_read) * spec_.geometry.block_bytes;
-    std::fill(metrics_.requests_by_blocks.begin(), metrics_.requests_by_blocks.end(), 0);
-    for (LayerId l = 0; l < spec_.layers; ++l) drop_expired(l, decoded_steps);
-    if (spec_.tokens > spec_.prompt_tokens) {
-      next_ = &works_[0];
-      next_->reset(decoded_steps, spec_.prompt_tokens, 0, 0);
-    }
+    end_prefill();
   } else {
+    pace_.head_ns.add(now_ - pace_.last_start_ns);
     metrics_.tokens.push_back({spec_.prompt_tokens + static_cast<TokenId>(metrics_.tokens.size()),
                                token_start_ns_, now_, tally_});
     metrics_.decode.add(tally_);
@@ -251,6 +283,21 @@ void Scheduler::head_done() {
   if (next_ != nullptr) return open_layer();
   metrics_.end_ns = now_;
   done_ = true;
+}
+
+void Scheduler::end_prefill() {
+  const StepId first_decoded = static_cast<StepId>(spec_.prompt_tokens) * spec_.layers;
+  prefilling_ = false;
+  metrics_.prefill_end_ns = now_;
+  metrics_.prefill_bytes_read = static_cast<Bytes>(tally_.blocks_read) * spec_.geometry.block_bytes;
+  std::fill(metrics_.requests_by_blocks.begin(), metrics_.requests_by_blocks.end(), 0);
+  metrics_.request_latency.clear();
+  for (LayerId l = 0; l < spec_.layers; ++l) drop_expired(l, first_decoded);
+  drop_above_quota();
+  if (spec_.tokens > spec_.prompt_tokens) {
+    next_ = &works_[0];
+    next_->reset(first_decoded, spec_.prompt_tokens, 0, 0);
+  }
 }
 
 void Scheduler::fail(std::string why) {
@@ -266,9 +313,9 @@ LayerWork* Scheduler::find(StepId step) {
 
 void Scheduler::check_conservation() const {
   arena_.check();
-  LEANSTREAM_CHECK(bytes_requested_ == bytes_completed_ + bytes_failed_ || !failure_.empty(),
-                   "{} bytes requested, {} completed, {} failed", bytes_requested_,
-                   bytes_completed_, bytes_failed_);
+  LEANSTREAM_CHECK(bytes_requested_ == bytes_completed_ + bytes_not_read_ || !failure_.empty(),
+                   "{} bytes requested, {} completed, {} not read", bytes_requested_,
+                   bytes_completed_, bytes_not_read_);
   LEANSTREAM_CHECK(outstanding_ == 0 || !failure_.empty(), "{} commands never completed",
                    outstanding_);
 }

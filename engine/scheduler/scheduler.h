@@ -14,10 +14,14 @@
 #include "engine/scheduler/command.h"
 #include "engine/scheduler/completion.h"
 #include "engine/scheduler/event_tail.h"
+#include "engine/scheduler/first_layer.h"
 #include "engine/scheduler/layer_work.h"
 #include "engine/scheduler/metrics.h"
+#include "engine/scheduler/pace.h"
+#include "engine/scheduler/quotas.h"
 #include "engine/scheduler/run_spec.h"
 #include "engine/scheduler/selection.h"
+#include "engine/scheduler/timing.h"
 
 namespace leanstream::scheduler {
 
@@ -41,21 +45,27 @@ class Scheduler {
   const RunMetrics& metrics() const { return metrics_; }
   std::string commands_hash() const { return hash_.hex(); }
   std::string event_tail() const { return tail_.text(); }
-  // Final sets of the decoded tokens in the order of computation, for offline bounds.
-  const std::vector<std::pair<LayerId, BlockSet>>& final_sets() const { return final_sets_; }
-  // Conservation: every ticket completed once, bytes requested = completed + failed, slots add up.
+  // Final sets of the decoded tokens so far in the order of computation, for offline bounds: the
+  // i-th is of layer i mod layers.
+  std::span<const BlockSet> final_sets() const { return {final_sets_.data(), final_sets_count_}; }
+  // Conservation: every ticket completed once, bytes requested = completed + not read, slots add
+  // up.
   void check_conservation() const;
 
  private:
-  // When the final prediction of a layer is requested.
-  enum class Timing : std::uint8_t { known, residual, own_input, one_shot_ahead };
   // What may be evicted for a part, tried in this order.
   enum class Tier : std::uint8_t { unwanted, next_layer, computed };
 
   struct Payload {  // the spans of a read or a release
     std::vector<BlockId> blocks;
     std::vector<SlotId> slots;
-    bool in_use = false;
+  };
+  struct Part {  // reads whose blocks are published together
+    StepId step = kNone;
+    BlockId left = 0;  // blocks still to be submitted while it is open
+    std::int32_t outstanding = 0;
+    std::vector<std::int32_t> arrived;  // payloads that wait for the others
+    LayerId layer = kNone;
   };
   struct Ticket {
     TicketId id = 0;  // 0: unused
@@ -63,7 +73,10 @@ class Scheduler {
     StepId step = kNone;
     LayerId layer = kNone;
     std::int32_t payload = kNone;
-    std::int32_t feature = 0;
+    std::int32_t part = kNone;  // read
+    std::int32_t requests = 0;  // read
+    std::int32_t feature = 0;   // predict
+    TimeNs submitted_ns = 0;
   };
   struct Request {  // of a prediction
     StepId step = kNone;
@@ -78,45 +91,68 @@ class Scheduler {
   void open_layer();
   void close_layer();
   void note_prompt_use(const LayerWork& work);
+  void note_importance(const LayerWork& work);
   void drop_expired(LayerId layer, StepId step);
   void head_done();
+  void end_prefill();
   void fail(std::string why);
   LayerWork* find(StepId step);
   bool prepare_next();
 
   // predictions.cpp: what is wanted
   void pump_predictions();
-  void request_final(LayerWork& work, std::int32_t feature);
+  void request_final(LayerWork& work);
   void request_refinement(std::int32_t stage);
   void submit_prediction(LayerWork& work, std::int32_t feature);
   void prediction_done(const Ticket& ticket, const Completion& completion);
   void set_wanted_all(LayerWork& work);
-  void set_wanted_as_before(LayerWork& work);
+  void set_first_layer(LayerWork& work);
   void make_final(LayerWork& work);
   void order_ready(LayerWork& work);
 
-  // reads.cpp: the I/O unit and the arena
+  // reads.cpp: the I/O unit
   void pump_reads();
   LayerWork* read_target();
+  bool may_submit(const LayerWork& work) const;
+  bool free_running(const LayerWork& work) const;
   void missing(const LayerWork& work, BlockSet& out) const;
-  bool submit_part(LayerWork& work);
-  BlockId part_of(const LayerWork& work, BlockId missing) const;
-  void order_blocks(const LayerWork& work, const BlockSet& candidates, BlockId count,
-                    bool by_priority, std::vector<BlockId>& out);
+  bool submit_reads(LayerWork& work);
+  Part& part_for(LayerWork& work);
+  BlockId part_blocks(const LayerWork& work) const;
+  BlockId merge_blocks(const LayerWork& work) const;
+  BlockId fitting(const LayerWork& work, BlockId count) const;
+  TimeNs expected_rest_ns() const;
+  void next_to_read(LayerWork& work, BlockId count, std::int64_t most_requests);
+  void submit_read(LayerWork& work, std::span<const BlockId> blocks, std::int32_t lane);
+  void cancel_unwanted(const LayerWork& work);
+  void order_blocks(const LayerWork& work, const BlockSet& candidates, bool by_priority,
+                    std::vector<BlockId>& out);
+
+  // arrivals.cpp: what reads bring
+  void read_done(const Ticket& ticket, const Completion& completion);
+  void not_read(const Ticket& ticket, const Completion& completion, Payload& payload);
+  void close_part();
+  void publish(Part& part);
+
+  // room.cpp: eviction
   void note_wasted(LayerId layer, BlockId block);
   BlockId make_room(const LayerWork& work, BlockId count);
-  void evict(Tier tier, BlockId count);
-  void read_done(const Ticket& ticket, const Completion& completion);
+  SlotId free_slots(LayerId layer) const;
+  void evict(Tier tier, LayerId only, BlockId count);
+  void drop_above_quota();
 
   // releases.cpp: the accelerator
   void pump_releases();
+  BlockId next_segment(const LayerWork& work) const;
   void release(LayerWork& work, BlockId count);
   void release_done(const Ticket& ticket, const Completion& completion);
   void attention_done(const Completion& completion);
 
   // commands.cpp: tickets and payloads
   Command& emit(CommandKind kind, StepId step, LayerId layer, TokenId token, std::int32_t tokens);
+  Ticket& ticket_of(const Command& command);
   std::int32_t take_payload();
+  void give_back(std::int32_t payload);
   void attach(Command& command, std::int32_t payload);
   Ticket settle(const Completion& completion);
   void hash_commands();
@@ -124,6 +160,8 @@ class Scheduler {
   RunSpec spec_;
   Policies policies_;
   Timing timing_;
+  bool refines_;
+  policy::ReadAhead ahead_;
   Selection selection_;
   Arena arena_;
 
@@ -136,25 +174,40 @@ class Scheduler {
   Request refinement_;                   // the newest that waits
   StepId opened_step_ = kNone;           // of the newest current_
   bool predicting_ = false;
-  BlockSet last_first_layer_;  // layer 0's set of the token before
-  std::vector<std::uint8_t> last_first_priority_;
+  FirstLayer first_layer_;
 
   std::int32_t reads_in_flight_ = 0;
-  BlockSet missing_;                       // scratch
-  std::vector<BlockSet> evictable_;        // scratch
-  std::vector<policy::BlockRef> victims_;  // scratch
-  std::vector<BlockId> order_;             // scratch
-  BlockSet expired_;                       // scratch
+  std::int64_t requests_in_flight_ = 0;
+  BlockId blocks_in_flight_ = 0;
+  std::int32_t next_lane_ = 0;
+  std::vector<Part> parts_;
+  std::vector<std::int32_t> free_parts_;
+  std::int32_t open_part_ = kNone;  // takes more reads
+  std::vector<TicketId> reads_;     // outstanding, in order
+  Pace pace_;
+  Quotas quotas_;
+  BlockSet missing_;                            // scratch
+  std::vector<BlockSet> evictable_;             // scratch
+  std::vector<std::uint64_t> evictable_as_of_;  // version of the arena's layer it was copied at
+  std::vector<policy::BlockRef> victims_;       // scratch
+  std::vector<BlockId> order_;                  // scratch
+  std::vector<BlockId> dealt_;                  // scratch
+  BlockSet kept_;                               // scratch
+  BlockSet lost_;                               // scratch
+  BlockSet expired_;                            // scratch
+  BlockSet active_;                             // scratch
+  std::vector<std::uint8_t> active_priority_;   // scratch
 
   std::vector<Command> commands_;
   std::vector<Command> taken_;
   std::vector<Payload> payloads_;
+  std::vector<std::int32_t> free_payloads_;
   std::vector<Ticket> tickets_;
   TicketId next_ticket_ = 1;
   std::int64_t outstanding_ = 0;
   Bytes bytes_requested_ = 0;
   Bytes bytes_completed_ = 0;
-  Bytes bytes_failed_ = 0;
+  Bytes bytes_not_read_ = 0;
 
   TimeNs now_ = 0;
   bool prefilling_ = false;
@@ -165,7 +218,8 @@ class Scheduler {
   RunMetrics metrics_;
   Tally tally_;  // of the token at work
   TimeNs token_start_ns_ = 0;
-  std::vector<std::pair<LayerId, BlockSet>> final_sets_;
+  std::vector<BlockSet> final_sets_;
+  std::size_t final_sets_count_ = 0;
 };
 
 }  // namespace leanstream::scheduler

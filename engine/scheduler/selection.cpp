@@ -12,7 +12,8 @@ namespace {
 
 // Wide enough for layers whose largest neuron is thousands of times the threshold's importance.
 constexpr double kUnits = 0x1p35;
-constexpr int kHashBits = 22;  // sums of up to 64 neurons stay below 2^42
+constexpr std::uint64_t kAbove = ~std::uint64_t{0};  // the key of what is wanted anyway
+constexpr int kHashBits = 22;                        // sums of up to 64 neurons stay below 2^42
 
 // Importance above a hash of (token, index), so that ties do not persist between tokens.
 std::uint64_t key_of(std::uint64_t importance, TokenId token, std::int32_t index) {
@@ -68,16 +69,17 @@ std::span<const std::uint64_t> Selection::sum(LayerId layer, std::span<const std
 
 std::span<const std::uint64_t> Selection::choose(TokenId token, LayerId layer,
                                                  std::span<const std::uint8_t> codes,
-                                                 BlockSet& wanted,
+                                                 const BlockSet* always, BlockSet& wanted,
                                                  std::span<std::uint8_t> priority) {
   sum(layer, codes);
   for (std::size_t b = 0; b < sums_.size(); ++b) priority[b] = priority_of(sums_[b]);
   wanted.clear();
   if (select_ == Select::blocks) {
-    choose_blocks(token, wanted);
+    choose_blocks(token, always, wanted);
   } else {
-    choose_neurons(token, codes, wanted);
+    choose_neurons(token, codes, always, wanted);
   }
+  if (always != nullptr) wanted |= *always;
   return sums_;
 }
 
@@ -94,18 +96,27 @@ void Selection::take_best(Take take) {
   }
 }
 
-void Selection::choose_blocks(TokenId token, BlockSet& wanted) {
+void Selection::choose_blocks(TokenId token, const BlockSet* always, BlockSet& wanted) {
   if (wanted_count_ == wanted.size()) return wanted.fill();
   for (std::size_t b = 0; b < keys_.size(); ++b) {
     keys_[b] = key_of(sums_[b], token, static_cast<std::int32_t>(b));
+  }
+  if (always != nullptr) {
+    always->for_each([&](BlockId b) { keys_[static_cast<std::size_t>(b)] = kAbove; });
   }
   take_best([&](BlockId b) { wanted.set(b); });
 }
 
 void Selection::choose_neurons(TokenId token, std::span<const std::uint8_t> codes,
-                               BlockSet& wanted) {
+                               const BlockSet* always, BlockSet& wanted) {
   for (std::size_t j = 0; j < keys_.size(); ++j) {
     keys_[j] = key_of(codes[j], token, static_cast<std::int32_t>(j));
+  }
+  if (always != nullptr) {
+    always->for_each([&](BlockId b) {
+      const auto first = static_cast<std::size_t>(geometry_.first_neuron(b));
+      std::fill_n(keys_.begin() + static_cast<std::ptrdiff_t>(first), geometry_.neurons(b), kAbove);
+    });
   }
   take_best([&](BlockId j) { wanted.set(j / geometry_.block_neurons); });
 }

@@ -21,18 +21,20 @@ class Selection {
 
   // Chooses the wanted blocks and the priority byte of every block (a logarithm of its summed
   // importance; higher is more important) from codes[ffn] in neuron order. Ties are broken by a
-  // hash of (token, block). Returns what sum() does.
+  // hash of (token, block). Blocks of `always` are wanted whatever their importance and take the
+  // place of others. Returns what sum() does.
   std::span<const std::uint64_t> choose(TokenId token, LayerId layer,
-                                        std::span<const std::uint8_t> codes, BlockSet& wanted,
-                                        std::span<std::uint8_t> priority);
+                                        std::span<const std::uint8_t> codes, const BlockSet* always,
+                                        BlockSet& wanted, std::span<std::uint8_t> priority);
 
   // Summed importance of each block in integer units (2^35 = the layer's highest level), valid
   // until the next call of choose or sum.
   std::span<const std::uint64_t> sum(LayerId layer, std::span<const std::uint8_t> codes);
 
  private:
-  void choose_neurons(TokenId token, std::span<const std::uint8_t> codes, BlockSet& wanted);
-  void choose_blocks(TokenId token, BlockSet& wanted);
+  void choose_neurons(TokenId token, std::span<const std::uint8_t> codes, const BlockSet* always,
+                      BlockSet& wanted);
+  void choose_blocks(TokenId token, const BlockSet* always, BlockSet& wanted);
   template <typename Take>
   void take_best(Take take);
 

@@ -5,6 +5,7 @@
 
 #include "engine/backend/run_loop.h"
 #include "engine/scheduler/belady.h"
+#include "engine/scheduler/future_sets.h"
 #include "engine/scheduler/scheduler.h"
 
 namespace leanstream::run {
@@ -18,9 +19,11 @@ CellPolicies::CellPolicies(const Cell& cell) : cell_(cell) {
   const auto spec = cell.run_spec();
   const BlockId blocks = spec.geometry.blocks_per_layer;
   predictor_ = cell.system.predictor.make({cell.trace.get(), cell.spec.experiment.seed});
-  cache_ = cell.system.cache.make({spec.layers, blocks, spec.slots, spec.prompt_tokens});
-  controller_ = cell.system.controller.make({spec.layers, blocks});
+  controller_ = cell.system.controller.make({spec.layers, blocks, spec.geometry.block_neurons});
   loader_ = cell.system.loader.make({spec.geometry.block_bytes});
+  future_ = std::make_unique<scheduler::FutureSets>(spec, view());
+  cache_ =
+      cell.system.cache.make({spec.layers, blocks, spec.slots, spec.prompt_tokens, future_.get()});
 }
 
 scheduler::Policies CellPolicies::view() const {
@@ -40,9 +43,7 @@ scheduler::RunSpec Cell::run_spec() const {
   run.tokens = tokens;
   run.density = density;
   run.select = e.select;
-  run.final_at = system.final_at;
-  run.refine = system.refine;
-  run.compute_order = system.compute_order;
+  system.apply(run);
   run.queue_depth = platform.platform.flash.queue_depth;
   run.prefill_merge_blocks =
       static_cast<BlockId>(std::max<Bytes>(1, kPrefillReadBytes / geometry.block_bytes));
@@ -71,7 +72,11 @@ CellResult run_cell(const Cell& cell, const std::string& backend_name) {
   result.commands_hash = scheduler.commands_hash();
   result.failure = scheduler.failure();
   scheduler::BeladyBound belady(spec.layers, spec.geometry.blocks_per_layer);
-  for (const auto& [layer, wanted] : scheduler.final_sets()) belady.add(layer, wanted);
+  LayerId layer = 0;
+  for (const BlockSet& wanted : scheduler.final_sets()) {
+    belady.add(layer, wanted);
+    layer = (layer + 1) % spec.layers;
+  }
   result.belady_misses = belady.misses(spec.slots, 0, /*warm_start=*/true);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - from;
   result.wall_s = wall.count();

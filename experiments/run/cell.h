@@ -42,6 +42,7 @@ class CellPolicies {
  private:
   const Cell& cell_;
   std::unique_ptr<policy::Predictor> predictor_;
+  std::unique_ptr<policy::Future> future_;
   std::unique_ptr<policy::CachePolicy> cache_;
   std::unique_ptr<policy::Controller> controller_;
   std::unique_ptr<policy::Loader> loader_;

@@ -152,7 +152,7 @@ class Loader {
     at(node["memory_budget"], [&] {
       if (!policies) return;
       try {
-        scheduler::Scheduler(cell.run_spec(), policies->view());  // refuses too small a budget
+        scheduler::check_budget(cell.run_spec(), policies->view());
       } catch (const UserError& error) {
         throw UserError("system {}: {}", cell.system.name, error.what());
       }

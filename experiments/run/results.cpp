@@ -70,6 +70,11 @@ Value request_bytes_median(const View& v) {
   return std::nullopt;
 }
 
+Value request_latency_us(const View& v, double share) {
+  const auto& latency = v.m().request_latency;
+  return latency.count() > 0 ? Value(latency.percentile(share) * 1e-3) : std::nullopt;
+}
+
 // Known where all neurons are computed: that of the recorded model. Sets chosen in simulation
 // change what later tokens see, so their perplexity is not that of the trace.
 Value perplexity(const View& v) {
@@ -174,6 +179,16 @@ std::vector<Column> flash_columns() {
                       static_cast<double>(v.d().requests));
        }},
       {"io_size_bytes_p50", "of a device request", request_bytes_median},
+      {"read_latency_us_p50", "of a device request, where the world knows it (fidelity request)",
+       [](const View& v) { return request_latency_us(v, 0.5); }},
+      {"read_latency_us_p99", "its 99th percentile",
+       [](const View& v) { return request_latency_us(v, 0.99); }},
+      {"read_errors", "per token: blocks whose read ended in an error",
+       [](const View& v) { return ratio(static_cast<double>(v.d().read_errors), v.tokens()); }},
+      {"bytes_cancelled", "per token: prefetch that was taken back before flash began it",
+       [](const View& v) {
+         return ratio(static_cast<double>(v.d().blocks_cancelled) * v.block(), v.tokens());
+       }},
       {"miss_ratio_demand", "wanted blocks that no earlier token left in the cache ÷ wanted",
        [](const View& v) { return ratio(static_cast<double>(v.d().demand_misses), v.wanted()); }},
       {"miss_ratio_final", "wanted blocks not arrived at the final prediction ÷ wanted",

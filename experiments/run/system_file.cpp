@@ -56,8 +56,7 @@ Node lay_over(Node base, const Node& changes, Diagnostics& d) {
 
 const config::Table<SystemSpec>& system_table() {
   using S = SystemSpec;
-  using scheduler::ComputeOrder;
-  using scheduler::FinalAt;
+  using namespace scheduler;  // NOLINT: its enumerations
   using Sync = backend::Synchronisation;
   static const config::Table<S> table{
       config::text("description", &S::description, "one line for `list`").required(),
@@ -78,12 +77,48 @@ const config::Table<SystemSpec>& system_table() {
       config::choice("compute_order", &S::compute_order,
                      {{"priority", ComputeOrder::priority}, {"flash", ComputeOrder::flash}},
                      "order of the blocks that are there when a layer begins"),
+      config::choice(
+          "layer0", &S::layer0,
+          {{"previous_token", LayerZero::previous_token}, {"hottest", LayerZero::hottest}},
+          "what is prefetched for the first layer of a token that does not exist yet"),
+      config::choice("prefetch_limit", &S::prefetch_limit,
+                     {{"plan", PrefetchLimit::plan}, {"fits", PrefetchLimit::fits}},
+                     "prefetch all that is predicted, or what fits the accelerator's time"),
+      config::choice("prefetch_cancel", &S::prefetch_cancel,
+                     {{"none", PrefetchCancel::none}, {"queued", PrefetchCancel::queued}},
+                     "take back what the final prediction does not want and flash has not begun"),
+      config::choice("io_segment_sync", &S::io_segment_sync,
+                     {{"barrier", IoSegmentSync::barrier}, {"none", IoSegmentSync::none}},
+                     "wait for all reads of an I/O part, or keep the device's queue full"),
+      config::choice("publish", &S::publish,
+                     {{"segment", Publish::segment}, {"block", Publish::block}},
+                     "the accelerator sees blocks with their I/O part, or each when it arrives"),
+      config::choice("scope", &S::scope,
+                     {{"shared", Scope::shared},
+                      {"even", Scope::even},
+                      {"by_miss_curve", Scope::by_miss_curve}},
+                     "one cache for all layers, or one each: of equal size, or by the prompt's "
+                     "miss curves"),
+      config::integer("io_lanes", &S::io_lanes, "I/O workers").range(1, 16),
       config::choice("synchronisation", &S::synchronisation,
                      {{"flags", Sync::flags}, {"polling", Sync::polling}, {"device", Sync::device}},
                      "how accelerator and host tell each other"),
       config::ratio("density", &S::density, "computed share, whatever the experiment says")
           .above(0)};
   return table;
+}
+
+void SystemSpec::apply(scheduler::RunSpec& run) const {
+  run.final_at = final_at;
+  run.refine = refine;
+  run.compute_order = compute_order;
+  run.layer0 = layer0;
+  run.prefetch_limit = prefetch_limit;
+  run.prefetch_cancel = prefetch_cancel;
+  run.io_segment_sync = io_segment_sync;
+  run.publish = publish;
+  run.scope = scope;
+  run.io_lanes = io_lanes;
 }
 
 SystemSpec read_system(const config::Document& document, const Node& changes,

@@ -32,8 +32,18 @@ struct SystemSpec {
   scheduler::FinalAt final_at = scheduler::FinalAt::residual;
   bool refine = false;
   scheduler::ComputeOrder compute_order = scheduler::ComputeOrder::flash;
+  scheduler::LayerZero layer0 = scheduler::LayerZero::previous_token;
+  scheduler::PrefetchLimit prefetch_limit = scheduler::PrefetchLimit::plan;
+  scheduler::PrefetchCancel prefetch_cancel = scheduler::PrefetchCancel::none;
+  scheduler::IoSegmentSync io_segment_sync = scheduler::IoSegmentSync::barrier;
+  scheduler::Publish publish = scheduler::Publish::segment;
+  scheduler::Scope scope = scheduler::Scope::shared;
+  std::int32_t io_lanes = 1;
   backend::Synchronisation synchronisation = backend::Synchronisation::device;
   std::optional<double> density;  // of this system, whatever the experiment says (dense: 1)
+
+  // Sets the system's rules in a run.
+  void apply(scheduler::RunSpec& run) const;
 };
 
 const config::Table<SystemSpec>& system_table();

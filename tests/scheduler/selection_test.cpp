@@ -27,7 +27,7 @@ TEST(Selection, BlocksAgreeWithSortingTheirSums) {
   std::vector<std::uint8_t> priority(13);
   for (TokenId t = 0; t < 4; ++t) {
     const auto codes = activations.importance(t, 1);
-    selection.choose(t, 1, codes, wanted, priority);
+    selection.choose(t, 1, codes, nullptr, wanted, priority);
     std::vector<double> sums(13);
     for (std::size_t j = 0; j < 37; ++j) sums[j / 3] += codes[j];
     std::vector<std::size_t> order(13);
@@ -50,7 +50,7 @@ TEST(Selection, NeuronsTakeEveryBlockThatHoldsOne) {
   Selection selection(spec_of(1, 8, 2, 0.25, Select::neurons), activations);
   BlockSet wanted(4);
   std::vector<std::uint8_t> priority(4);
-  selection.choose(0, 0, activations.importance(0, 0), wanted, priority);
+  selection.choose(0, 0, activations.importance(0, 0), nullptr, wanted, priority);
   EXPECT_TRUE(wanted.test(0) && wanted.test(2));
   EXPECT_EQ(wanted.count(), 2);
 }
@@ -64,8 +64,8 @@ TEST(Selection, TiesDependOnTheToken) {
   Selection selection(spec_of(1, 64, 1, 0.5, Select::blocks), activations);
   BlockSet first(64), second(64);
   std::vector<std::uint8_t> priority(64);
-  selection.choose(0, 0, activations.importance(0, 0), first, priority);
-  selection.choose(1, 0, activations.importance(1, 0), second, priority);
+  selection.choose(0, 0, activations.importance(0, 0), nullptr, first, priority);
+  selection.choose(1, 0, activations.importance(1, 0), nullptr, second, priority);
   EXPECT_EQ(first.count(), 32);
   EXPECT_EQ(second.count(), 32);
   EXPECT_NE(first, second);

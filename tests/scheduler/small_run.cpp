@@ -2,6 +2,7 @@
 
 #include "engine/backend/run_loop.h"
 #include "engine/config/document.h"
+#include "engine/scheduler/future_sets.h"
 
 namespace leanstream::scheduler {
 namespace {
@@ -40,10 +41,12 @@ void SmallRun::run() {
   if (!activations) activations = std::make_shared<SmallActivations>(tokens, layers, ffn, seed);
   const RunSpec s = spec();
   const auto p = make<policy::Predictor>(predictor, {activations.get(), seed});
-  const auto c =
-      make<policy::CachePolicy>(cache, {layers, s.geometry.blocks_per_layer, slots, prompt_tokens});
-  const auto k = make<policy::Controller>(controller, {layers, s.geometry.blocks_per_layer});
+  const auto k = make<policy::Controller>(
+      controller, {layers, s.geometry.blocks_per_layer, s.geometry.block_neurons});
   const auto l = make<policy::Loader>(loader, {s.geometry.block_bytes});
+  const FutureSets future(s, {p.get(), nullptr, k.get(), l.get(), activations.get()});
+  const auto c = make<policy::CachePolicy>(
+      cache, {layers, s.geometry.blocks_per_layer, slots, prompt_tokens, &future});
   Scheduler scheduler(s, {p.get(), c.get(), k.get(), l.get(), activations.get()});
   VirtualWorld world(costs, *p, ffn);
   world.fail_ticket = fail_ticket;

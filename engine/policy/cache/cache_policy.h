@@ -16,6 +16,14 @@ struct BlockRef {
   friend bool operator==(const BlockRef&, const BlockRef&) = default;
 };
 
+// The sets that will be computed, known in advance where activations are recorded: for bounds.
+class Future {
+ public:
+  virtual ~Future() = default;
+  virtual TokenId tokens() const = 0;
+  virtual BlockSet wanted(TokenId token, LayerId layer) const = 0;
+};
+
 // What may be evicted now. As a rule: resident, and wanted neither by the layer being computed nor
 // by the newest prediction for the next one.
 struct CacheView {
@@ -34,6 +42,7 @@ class CachePolicy {
     BlockId blocks_per_layer = 0;
     SlotId slots = 0;
     TokenId prompt_tokens = 0;
+    const Future* future = nullptr;  // of this run; outlives the policy
   };
 
   virtual ~CachePolicy() = default;
@@ -52,6 +61,10 @@ class CachePolicy {
   // Called when the layer has been computed (`step`), in prefill as well, and for every layer once
   // more when prefill ends (with the first step of the first decoded token).
   virtual void expired(LayerId, const BlockSet& /*resident*/, StepId, BlockSet& /*out*/) {}
+
+  // Blocks of a layer that are computed for every decoded token, whatever is predicted: they take
+  // their place within the run's density. nullptr: none. May change only in expired().
+  virtual const BlockSet* always_computed(LayerId) const { return nullptr; }
 };
 
 }  // namespace leanstream::policy

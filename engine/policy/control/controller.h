@@ -2,15 +2,37 @@
 // prediction of a layer is made.
 #pragma once
 
+#include <array>
+#include <cstdint>
+
 #include "engine/base/types.h"
 #include "engine/policy/registry.h"
 
 namespace leanstream::policy {
 
-// Into how many segments the I/O and the accelerator work of a layer are cut (φ of the paper).
-struct Plan {
+inline constexpr std::size_t kMostPlanStages = 8;
+
+// Into how many segments the I/O and the accelerator work of one logical stage are cut.
+struct StagePlan {
   std::int32_t omega_io = 1;
   std::int32_t omega_gpu = 1;
+};
+
+// φ of the paper: a layer's blocks are cut into `stages` logical stages of equal block count, each
+// with segments of its own.
+struct Plan {
+  std::array<StagePlan, kMostPlanStages> stage{};
+  std::int32_t stages = 1;
+  // > 0, instead of omega_gpu: the resident blocks that are always computed are one segment, the
+  // others come in segments of so many.
+  BlockId cluster_blocks = 0;
+};
+
+// When and how often the set of a layer is predicted.
+enum class Predicts : std::uint8_t {
+  refined,            // as the system says; again as stages of the layer before complete
+  one_shot_ahead,     // once, at T_GPU(n−1) for layer n+1, from the input of layer n
+  one_shot_at_input,  // once, from the layer's own MLP input; nothing is read before
 };
 
 // Seen at T_F(n): the blocks of the final prediction that have not arrived.
@@ -26,6 +48,7 @@ class Controller {
   struct Context {
     LayerId layers = 0;
     BlockId blocks_per_layer = 0;
+    std::int32_t block_neurons = 1;
   };
 
   virtual ~Controller() = default;
@@ -36,9 +59,7 @@ class Controller {
   // The fewest segments it may ask for: they bound the smallest memory budget.
   virtual Plan coarsest() const = 0;
 
-  // True: the set of layer n+1 is predicted once, at T_GPU(n−1), from the input of layer n, and
-  // never refined.
-  virtual bool one_shot_ahead() const { return false; }
+  virtual Predicts predicts() const { return Predicts::refined; }
 };
 
 }  // namespace leanstream::policy

@@ -13,7 +13,7 @@ class OneShotAhead final : public Controller {
 
   Plan plan(const ControlState&) const override { return {}; }
   Plan coarsest() const override { return {}; }
-  bool one_shot_ahead() const override { return true; }
+  Predicts predicts() const override { return Predicts::one_shot_ahead; }
 };
 
 }  // namespace

@@ -1,0 +1,98 @@
+// Room in the arena: what is evicted for what is read.
+#include <algorithm>
+
+#include "engine/base/check.h"
+#include "engine/scheduler/scheduler.h"
+
+namespace leanstream::scheduler {
+
+// Slots that a read of the layer may take as they are. In prefill all layers share the arena.
+SlotId Scheduler::free_slots(LayerId layer) const {
+  const SlotId free = arena_.free_slots();
+  if (quotas_.shared() || prefilling_) return free;
+  return std::clamp<SlotId>(quotas_.of(layer) - arena_.held(layer), 0, free);
+}
+
+// Frees slots until `count` are free, as far as that is possible; returns how many of `count`
+// there are.
+BlockId Scheduler::make_room(const LayerWork& work, BlockId count) {
+  const LayerId only = quotas_.shared() || prefilling_ ? kNone : work.layer;
+  const auto lacking = [&] { return count - std::min(count, free_slots(work.layer)); };
+  if (lacking() > 0) evict(Tier::unwanted, only, lacking());
+  if (&work == current_ && work.final) {  // demand may take what a prediction only hopes for
+    if (free_slots(work.layer) == 0) evict(Tier::next_layer, only, lacking());
+    if (free_slots(work.layer) == 0) evict(Tier::computed, only, lacking());
+  }
+  return count - lacking();
+}
+
+// Evicts up to `count` blocks, of layer `only` if it is not kNone.
+void Scheduler::evict(Tier tier, LayerId only, BlockId count) {
+  if (count <= 0) return;
+  for (LayerId l = 0; l < spec_.layers; ++l) {
+    const auto i = static_cast<std::size_t>(l);
+    if (only != kNone && l != only) {
+      evictable_[i].clear();
+      evictable_as_of_[i] = 0;
+    } else if (evictable_as_of_[i] != arena_.version(l)) {
+      evictable_[i] = arena_.resident(l);
+      evictable_as_of_[i] = arena_.version(l);
+    }
+  }
+  const auto keep = [&](LayerId layer, const BlockSet& kept) {
+    evictable_[static_cast<std::size_t>(layer)] -= kept;
+    evictable_as_of_[static_cast<std::size_t>(layer)] = 0;
+  };
+  if (current_ != nullptr && current_->predicted) {
+    kept_ = current_->wanted;
+    if (tier == Tier::computed) kept_ -= current_->computed;
+    keep(current_->layer, kept_);
+  }
+  if (next_ != nullptr && next_->predicted) {
+    if (tier == Tier::unwanted) {
+      keep(next_->layer, next_->wanted);
+    } else {
+      next_->to_read_stale = true;
+    }
+  }
+  victims_.clear();
+  const LayerId layer = current_ != nullptr ? current_->layer : spec_.layers - 1;
+  policies_.cache->victims({evictable_, layer}, count, victims_);
+  LEANSTREAM_CHECK(victims_.size() <= static_cast<std::size_t>(count), "{} victims for {} blocks",
+                   victims_.size(), count);
+  for (const auto& [l, b] : victims_) {
+    LEANSTREAM_CHECK(evictable_[static_cast<std::size_t>(l)].test(b),
+                     "block {} of layer {} may not be evicted", b, l);
+    arena_.evict(l, b);
+    note_wasted(l, b);
+  }
+}
+
+// A block that was prefetched and goes before its layer's final prediction was read for nothing.
+void Scheduler::note_wasted(LayerId layer, BlockId block) {
+  for (LayerWork* work : {current_, next_}) {
+    if (work == nullptr || work->final || work->layer != layer) continue;
+    if (!work->prefetched.test(block)) continue;
+    work->prefetched.reset(block);
+    ++tally_.blocks_redundant;
+  }
+}
+
+// Prefill shared the arena; from now on every layer has its own part of it.
+void Scheduler::drop_above_quota() {
+  if (quotas_.shared()) return;
+  quotas_.fix();
+  for (LayerId l = 0; l < spec_.layers; ++l) {
+    evict(Tier::unwanted, l, arena_.held(l) - quotas_.of(l));
+  }
+}
+
+void Scheduler::drop_expired(LayerId layer, StepId step) {
+  expired_.clear();
+  policies_.cache->expired(layer, arena_.resident(layer), step, expired_);
+  expired_ &= arena_.resident(layer);
+  if (next_ != nullptr && next_->layer == layer && next_->predicted) expired_ -= next_->wanted;
+  expired_.for_each([&](BlockId b) { arena_.evict(layer, b); });
+}
+
+}  // namespace leanstream::scheduler
