@@ -6,21 +6,10 @@
 #include <vector>
 
 #include "engine/base/block_set.h"
+#include "engine/base/top_choice.h"
 #include "engine/model/activations.h"
 
 namespace leanstream::traces {
-
-// How one active set was cut out of its scores.
-struct Cut {
-  std::int32_t tied = 0;    // neurons with the code of the last one taken
-  std::int32_t chosen = 0;  // of those, how many were taken: the hash decided when chosen < tied
-};
-
-// The `count` neurons with the highest codes; of equal codes those with the largest
-// mix(token, neuron), as the scheduler chooses. `out` has room for codes.size() neurons and is
-// overwritten.
-Cut select_active(std::span<const std::uint8_t> codes, TokenId token, std::int32_t count,
-                  BlockSet& out);
 
 // One set for each step, in time order: token by token, layer by layer.
 class SetSequence {

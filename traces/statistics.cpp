@@ -28,12 +28,13 @@ Selection select(const model::Activations& activations, double density) {
   Selection out{.sets = SetSequence(activations.tokens(), activations.layers(), activations.ffn())};
   const std::int32_t count = model::kept_count(density, activations.ffn());
   std::int64_t with_importance = 0;
+  TopChoice top;
   for (TokenId t = 0; t < activations.tokens(); ++t) {
     for (LayerId l = 0; l < activations.layers(); ++l) {
       const auto codes = activations.importance(t, l);
       const auto levels = activations.levels(l);
       BlockSet& set = out.sets.at(t, l);
-      const Cut cut = select_active(codes, t, count, set);
+      const Cut cut = top.choose(codes, t, count, set);
       out.tied += cut.tied;
       if (cut.chosen < cut.tied) out.chosen_by_hash += cut.chosen;
       double all = 0, active = 0;

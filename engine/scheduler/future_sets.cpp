@@ -8,14 +8,13 @@ FutureSets::FutureSets(const RunSpec& spec, const Policies& policies)
     : spec_(spec), policies_(policies) {}
 
 BlockSet FutureSets::wanted(TokenId token, LayerId layer) const {
-  BlockSet wanted(spec_.geometry.blocks_per_layer);
+  BlockScores scores(spec_.geometry.blocks_per_layer);
   if (policies_.predictor->wants_everything()) {
-    wanted.fill();
-    return wanted;
+    scores.wanted.fill();
+    return scores.wanted;
   }
   if (!selection_) selection_.emplace(spec_, *policies_.activations);
   std::vector<std::uint8_t> codes(static_cast<std::size_t>(spec_.geometry.ffn));
-  std::vector<std::uint8_t> priority(static_cast<std::size_t>(wanted.size()));
   if (token < spec_.prompt_tokens) {
     const auto truth = policies_.activations->importance(token, layer);
     codes.assign(truth.begin(), truth.end());
@@ -23,8 +22,8 @@ BlockSet FutureSets::wanted(TokenId token, LayerId layer) const {
     policies_.predictor->predict(token, layer, final_feature(timing_of(spec_, policies_), layer),
                                  codes);
   }
-  selection_->choose(token, layer, codes, nullptr, wanted, priority);
-  return wanted;
+  selection_->choose(token, layer, codes, nullptr, scores);
+  return scores.wanted;
 }
 
 }  // namespace leanstream::scheduler

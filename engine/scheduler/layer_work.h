@@ -9,6 +9,7 @@
 #include "engine/base/block_set.h"
 #include "engine/base/types.h"
 #include "engine/policy/control/controller.h"
+#include "engine/scheduler/selection.h"
 
 namespace leanstream::scheduler {
 
@@ -37,13 +38,12 @@ struct PlanPiece {
   BlockId left;  // to the end of the stage
 };
 
-struct LayerWork {
+// The scores are those of the newest prediction.
+struct LayerWork : BlockScores {
   explicit LayerWork(BlockId blocks)
-      : wanted(blocks),
+      : BlockScores(blocks),
         prefetched(blocks),
         computed(blocks),
-        priority(static_cast<std::size_t>(blocks)),
-        units(static_cast<std::size_t>(blocks)),
         failures(static_cast<std::size_t>(blocks)) {
     ready.reserve(static_cast<std::size_t>(blocks));
     to_read.reserve(static_cast<std::size_t>(blocks));
@@ -84,11 +84,8 @@ struct LayerWork {
   bool final = false;  // T_F has passed: `wanted` is what will be computed
   bool final_requested = false;
   std::int32_t requested_stage = kNone;  // newest stage a refinement was asked from
-  BlockSet wanted;
-  BlockSet prefetched;  // asked from flash for this work before T_F
-  BlockSet computed;    // their segment is done
-  std::vector<std::uint8_t> priority;
-  std::vector<std::uint64_t> units;  // predicted importance of each block
+  BlockSet prefetched;                   // asked from flash for this work before T_F
+  BlockSet computed;                     // their segment is done
 
   // The I/O unit's side. `to_read` holds what was missing, in reading order, when it was made; what
   // has arrived since is skipped. Stale: something else may be missing now.

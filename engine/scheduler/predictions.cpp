@@ -49,11 +49,9 @@ void Scheduler::prediction_done(const Ticket& ticket, const Completion& completi
   LayerWork* work = find(ticket.step);
   LEANSTREAM_CHECK(work != nullptr && !work->final, "a prediction for step {} came too late",
                    ticket.step);
-  const auto sums = selection_.choose(work->token, work->layer, completion.scores,
-                                      policies_.cache->always_computed(work->layer), work->wanted,
-                                      work->priority);
+  selection_.choose(work->token, work->layer, completion.scores,
+                    policies_.cache->always_computed(work->layer), *work);
   work->to_read_stale = true;
-  std::copy(sums.begin(), sums.end(), work->units.begin());
   work->predicted = true;
   if (ticket.feature == final_feature(timing_, work->layer)) make_final(*work);
 }
@@ -61,7 +59,7 @@ void Scheduler::prediction_done(const Ticket& ticket, const Completion& completi
 void Scheduler::set_wanted_all(LayerWork& work) {
   work.wanted.fill();
   std::fill(work.priority.begin(), work.priority.end(), std::uint8_t{1});
-  std::fill(work.units.begin(), work.units.end(), std::uint64_t{1});
+  std::fill(work.units.begin(), work.units.end(), std::uint32_t{1});
   work.predicted = work.to_read_stale = true;
 }
 

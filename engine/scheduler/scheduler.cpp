@@ -88,8 +88,7 @@ Scheduler::Scheduler(const RunSpec& spec, const Policies& policies)
       evictable_as_of_(static_cast<std::size_t>(spec.layers)),
       lost_(spec.geometry.blocks_per_layer),
       expired_(spec.geometry.blocks_per_layer),
-      active_(spec.geometry.blocks_per_layer),
-      active_priority_(static_cast<std::size_t>(spec.geometry.blocks_per_layer)),
+      truth_(spec.geometry.blocks_per_layer),
       tickets_(most_tickets(spec)) {
   check_budget(spec, policies);
   LEANSTREAM_CHECK(spec.tokens >= 1 && spec.tokens <= policies.activations->tokens() &&
@@ -242,10 +241,11 @@ void Scheduler::close_layer() {
 }
 
 void Scheduler::note_importance(const LayerWork& work) {
-  const auto units =
-      selection_.sum(work.layer, policies_.activations->importance(work.token, work.layer));
+  const auto& units = truth_.units;
+  selection_.sum(work.layer, policies_.activations->importance(work.token, work.layer),
+                 truth_.units);
   std::uint64_t all = 0;
-  for (const std::uint64_t u : units) all += u;
+  for (const std::uint32_t u : units) all += u;
   std::uint64_t computed = 0;
   work.wanted.for_each([&](BlockId b) { computed += units[static_cast<std::size_t>(b)]; });
   tally_.importance_share += all > 0 ? static_cast<double>(computed) / static_cast<double>(all) : 1;
@@ -257,14 +257,15 @@ void Scheduler::note_importance(const LayerWork& work) {
 void Scheduler::note_prompt_use(const LayerWork& work) {
   for (TokenId t = 0; t < work.tokens; ++t) {
     if (policies_.predictor->wants_everything()) {
-      active_.fill();
+      truth_.wanted.fill();
     } else {
       selection_.choose(t, work.layer, policies_.activations->importance(t, work.layer), nullptr,
-                        active_, active_priority_);
+                        truth_);
     }
-    policies_.cache->used(work.layer, active_, static_cast<StepId>(t) * spec_.layers + work.layer);
-    quotas_.prompt_used(work.layer, active_);
-    if (work.layer == 0) first_layer_.used(active_, active_priority_);
+    const StepId step = static_cast<StepId>(t) * spec_.layers + work.layer;
+    policies_.cache->used(work.layer, truth_.wanted, step);
+    quotas_.prompt_used(work.layer, truth_.wanted);
+    if (work.layer == 0) first_layer_.used(truth_.wanted, truth_.priority);
   }
 }
 

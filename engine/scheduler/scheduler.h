@@ -195,8 +195,7 @@ class Scheduler {
   BlockSet kept_;                               // scratch
   BlockSet lost_;                               // scratch
   BlockSet expired_;                            // scratch
-  BlockSet active_;                             // scratch
-  std::vector<std::uint8_t> active_priority_;   // scratch
+  BlockScores truth_;                           // scratch
 
   std::vector<Command> commands_;
   std::vector<Command> taken_;

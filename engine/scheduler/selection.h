@@ -7,10 +7,24 @@
 #include <vector>
 
 #include "engine/base/block_set.h"
+#include "engine/base/top_choice.h"
 #include "engine/model/activations.h"
 #include "engine/scheduler/run_spec.h"
 
 namespace leanstream::scheduler {
+
+// What is known of a layer's blocks from the scores of its neurons.
+struct BlockScores {
+  explicit BlockScores(BlockId blocks)
+      : wanted(blocks),
+        units(static_cast<std::size_t>(blocks)),
+        priority(static_cast<std::size_t>(blocks)) {}
+
+  BlockSet wanted;
+  std::vector<std::uint32_t> units;    // summed importance; a neuron of the layer's highest level
+                                       // has (2^31 − 1) ÷ neurons of a block
+  std::vector<std::uint8_t> priority;  // class_of(units): higher is more important
+};
 
 class Selection {
  public:
@@ -19,35 +33,29 @@ class Selection {
   // Blocks wanted of a layer at the run's density; with Select::neurons the number of neurons.
   static std::int32_t wanted_count(const RunSpec& spec);
 
-  // Chooses the wanted blocks and the priority byte of every block (a logarithm of its summed
-  // importance; higher is more important) from codes[ffn] in neuron order. Ties are broken by a
-  // hash of (token, block). Blocks of `always` are wanted whatever their importance and take the
-  // place of others. Returns what sum() does.
-  std::span<const std::uint64_t> choose(TokenId token, LayerId layer,
-                                        std::span<const std::uint8_t> codes, const BlockSet* always,
-                                        BlockSet& wanted, std::span<std::uint8_t> priority);
+  // Scores the blocks from codes[ffn] in neuron order and chooses the wanted ones. Ties are broken
+  // by a hash of (token, index). Blocks of `always` (may be null) are wanted whatever their
+  // importance and take the place of others.
+  void choose(TokenId token, LayerId layer, std::span<const std::uint8_t> codes,
+              const BlockSet* always, BlockScores& out);
 
-  // Summed importance of each block in integer units (2^35 = the layer's highest level), valid
-  // until the next call of choose or sum.
-  std::span<const std::uint64_t> sum(LayerId layer, std::span<const std::uint8_t> codes);
+  // Only the units.
+  void sum(LayerId layer, std::span<const std::uint8_t> codes,
+           std::span<std::uint32_t> units) const;
 
  private:
   void choose_neurons(TokenId token, std::span<const std::uint8_t> codes, const BlockSet* always,
                       BlockSet& wanted);
-  void choose_blocks(TokenId token, const BlockSet* always, BlockSet& wanted);
-  template <typename Take>
-  void take_best(Take take);
+  void choose_blocks(TokenId token, const BlockSet* always, BlockScores& scores);
 
   model::BlockGeometry geometry_;
   Select select_;
   std::int32_t wanted_count_;
-  std::vector<std::vector<std::uint64_t>> units_;  // of each layer, importance of each code
-  std::vector<std::uint64_t> sums_;                // of each block
-  std::vector<std::uint64_t> keys_;  // importance above, a hash of (token, index) below
-  std::vector<std::uint64_t> scratch_;
+  std::vector<std::vector<std::uint32_t>> units_;  // of each layer, importance of each code
+  TopChoice top_;
+  BlockSet neurons_;                  // scratch
+  std::vector<std::uint8_t> raised_;  // scratch: codes or priorities, those of `always` highest
+  std::vector<std::uint32_t> raised_units_;  // scratch
 };
-
-// 6 logarithmic steps an octave; 0 only for 0. units < 2^42.
-std::uint8_t priority_of(std::uint64_t units);
 
 }  // namespace leanstream::scheduler

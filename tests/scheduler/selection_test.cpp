@@ -23,11 +23,11 @@ TEST(Selection, BlocksAgreeWithSortingTheirSums) {
   const RunSpec spec = spec_of(2, 37, 3, 0.3, Select::blocks);  // 13 blocks, the last of 1 neuron
   Selection selection(spec, activations);
   EXPECT_EQ(Selection::wanted_count(spec), 4);
-  BlockSet wanted(13);
-  std::vector<std::uint8_t> priority(13);
+  BlockScores scores(13);
+  const auto& [wanted, units, priority] = scores;
   for (TokenId t = 0; t < 4; ++t) {
     const auto codes = activations.importance(t, 1);
-    selection.choose(t, 1, codes, nullptr, wanted, priority);
+    selection.choose(t, 1, codes, nullptr, scores);
     std::vector<double> sums(13);
     for (std::size_t j = 0; j < 37; ++j) sums[j / 3] += codes[j];
     std::vector<std::size_t> order(13);
@@ -48,11 +48,10 @@ TEST(Selection, NeuronsTakeEveryBlockThatHoldsOne) {
   SmallActivations activations(1, 1, 8);
   activations.set(0, 0, {9, 0, 0, 0, 0, 8, 7, 0});
   Selection selection(spec_of(1, 8, 2, 0.25, Select::neurons), activations);
-  BlockSet wanted(4);
-  std::vector<std::uint8_t> priority(4);
-  selection.choose(0, 0, activations.importance(0, 0), nullptr, wanted, priority);
-  EXPECT_TRUE(wanted.test(0) && wanted.test(2));
-  EXPECT_EQ(wanted.count(), 2);
+  BlockScores scores(4);
+  selection.choose(0, 0, activations.importance(0, 0), nullptr, scores);
+  EXPECT_TRUE(scores.wanted.test(0) && scores.wanted.test(2));
+  EXPECT_EQ(scores.wanted.count(), 2);
 }
 
 // Equal neurons are told apart by a hash of the token, so ties do not persist between tokens.
@@ -62,24 +61,27 @@ TEST(Selection, TiesDependOnTheToken) {
   activations.set(0, 0, flat);
   activations.set(1, 0, flat);
   Selection selection(spec_of(1, 64, 1, 0.5, Select::blocks), activations);
-  BlockSet first(64), second(64);
-  std::vector<std::uint8_t> priority(64);
-  selection.choose(0, 0, activations.importance(0, 0), nullptr, first, priority);
-  selection.choose(1, 0, activations.importance(1, 0), nullptr, second, priority);
-  EXPECT_EQ(first.count(), 32);
-  EXPECT_EQ(second.count(), 32);
-  EXPECT_NE(first, second);
+  BlockScores first(64), second(64);
+  selection.choose(0, 0, activations.importance(0, 0), nullptr, first);
+  selection.choose(1, 0, activations.importance(1, 0), nullptr, second);
+  EXPECT_EQ(first.wanted.count(), 32);
+  EXPECT_EQ(second.wanted.count(), 32);
+  EXPECT_NE(first.wanted, second.wanted);
 }
 
-TEST(Selection, PriorityRisesWithImportance) {
-  std::uint8_t last = priority_of(0);
-  EXPECT_EQ(last, 0);
-  for (std::uint64_t units = 1; units < std::uint64_t{1} << 42; units += 1 + units / 5) {
-    EXPECT_GE(priority_of(units), last);
-    last = priority_of(units);
+// What is always computed takes the place of the least important that would have been chosen.
+TEST(Selection, AlwaysComputedBlocksCountWithinTheDensity) {
+  for (const Select select : {Select::blocks, Select::neurons}) {
+    SmallActivations activations(1, 1, 8);
+    activations.set(0, 0, {90, 80, 70, 60, 50, 40, 30, 20});
+    Selection selection(spec_of(1, 8, 1, 0.5, select), activations);
+    BlockSet always(8);
+    always.set(6);
+    BlockScores scores(8);
+    selection.choose(0, 0, activations.importance(0, 0), &always, scores);
+    EXPECT_EQ(scores.wanted.count(), 4);
+    for (const BlockId b : {0, 1, 2, 6}) EXPECT_TRUE(scores.wanted.test(b)) << b;
   }
-  EXPECT_LE(priority_of((std::uint64_t{1} << 42) - 1), 255);
-  EXPECT_GT(priority_of(64), priority_of(32));
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ TEST(Levels, FewNeuronsShareTheThresholdAtTheDensitiesThatMatter) {
   const auto importance = random_importance(kOneLayer, 8);
   const Quantiser quantiser(make_levels(fit(importance, kOneLayer)));
   BlockSet set(kOneLayer.ffn);
+  TopChoice top;
   const auto ffn = static_cast<std::size_t>(kOneLayer.ffn);
   for (const double density : {0.05, 0.1, 0.2, 0.4, 0.6}) {
     double tied = 0;
@@ -68,7 +69,7 @@ TEST(Levels, FewNeuronsShareTheThresholdAtTheDensitiesThatMatter) {
       for (std::size_t j = 0; j < ffn; ++j) {
         codes.push_back(quantiser.code(importance[static_cast<std::size_t>(t) * ffn + j]));
       }
-      tied += select_active(codes, t, model::kept_count(density, kOneLayer.ffn), set).tied;
+      tied += top.choose(codes, t, model::kept_count(density, kOneLayer.ffn), set).tied;
     }
     EXPECT_LT(tied / kOneLayer.tokens, 0.01 * kOneLayer.ffn) << density;
   }

@@ -113,17 +113,18 @@ TEST_F(StatisticsTest, PerplexityLeavesOutTheUnknownAndTheEarly) {
 TEST_F(StatisticsTest, TiesAreCountedAndBrokenByHash) {
   std::vector<std::uint8_t> codes = {9, 5, 5, 5, 5, 1};
   BlockSet set(6);
-  Cut cut = select_active(codes, 3, 3, set);
+  TopChoice top;
+  Cut cut = top.choose(codes, 3, 3, set);
   EXPECT_EQ(cut.tied, 4);
   EXPECT_EQ(cut.chosen, 2);
   EXPECT_EQ(set.count(), 3);
   EXPECT_TRUE(set.test(0));
   EXPECT_FALSE(set.test(5));
-  cut = select_active(codes, 3, 5, set);
+  cut = top.choose(codes, 3, 5, set);
   EXPECT_EQ(cut.tied, cut.chosen);
   std::set<std::vector<std::uint64_t>> choices;
   for (TokenId t = 0; t < 20; ++t) {
-    select_active(codes, t, 3, set);
+    top.choose(codes, t, 3, set);
     choices.insert({set.words().begin(), set.words().end()});
   }
   EXPECT_GT(choices.size(), 3U);
