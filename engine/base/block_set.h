@@ -59,6 +59,12 @@ class BlockSet {
   }
   friend bool operator==(const BlockSet&, const BlockSet&) = default;
 
+  bool is_subset_of(const BlockSet& other) const {
+    Word beyond = 0;
+    for (std::size_t i = 0; i < words_.size(); ++i) beyond |= words_[i] & ~other.words_[i];
+    return beyond == 0;
+  }
+
   // |this ∩ other|
   BlockId count_common(const BlockSet& other) const {
     BlockId n = 0;
@@ -72,6 +78,19 @@ class BlockSet {
     for (std::size_t i = 0; i < words_.size(); ++i) {
       for (Word w = words_[i]; w != 0; w &= w - 1) {
         visit(static_cast<BlockId>(i * kWordBits) + static_cast<BlockId>(std::countr_zero(w)));
+      }
+    }
+  }
+
+  // Calls visit(block) for each member of both, in rising order, while it returns true.
+  template <typename Visit>
+  void for_each_common(const BlockSet& other, Visit&& visit) const {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      for (Word w = words_[i] & other.words_[i]; w != 0; w &= w - 1) {
+        if (!visit(static_cast<BlockId>(i * kWordBits) +
+                   static_cast<BlockId>(std::countr_zero(w)))) {
+          return;
+        }
       }
     }
   }

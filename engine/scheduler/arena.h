@@ -19,6 +19,7 @@ class Arena {
 
   const BlockSet& resident(LayerId l) const { return resident_[static_cast<std::size_t>(l)]; }
   const BlockSet& in_flight(LayerId l) const { return in_flight_[static_cast<std::size_t>(l)]; }
+  std::span<const BlockSet> all_resident() const { return resident_; }
   // Rises whenever the resident set of the layer changes.
   std::uint64_t version(LayerId l) const { return version_[static_cast<std::size_t>(l)]; }
   // Slots that the layer has, in flight included.

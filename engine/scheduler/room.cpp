@@ -57,7 +57,8 @@ void Scheduler::evict(Tier tier, LayerId only, BlockId count) {
   }
   victims_.clear();
   const LayerId layer = current_ != nullptr ? current_->layer : spec_.layers - 1;
-  policies_.cache->victims({evictable_, layer}, count, victims_);
+  policies_.cache->victims({evictable_, layer, arena_.all_resident(), evictable_as_of_}, count,
+                           victims_);
   LEANSTREAM_CHECK(victims_.size() <= static_cast<std::size_t>(count), "{} victims for {} blocks",
                    victims_.size(), count);
   for (const auto& [l, b] : victims_) {

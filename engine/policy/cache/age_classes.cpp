@@ -7,52 +7,86 @@
 namespace leanstream::policy {
 namespace {
 
-// Moves members of `from` to `out` until `count` is used up.
-void take(LayerId layer, BlockSet from, const BlockSet& evictable, BlockId& count,
+// Appends members of `from` that are evictable until `count` is used up.
+void take(LayerId layer, const BlockSet& from, const BlockSet& evictable, BlockId& count,
           std::vector<BlockRef>& out) {
-  from &= evictable;
-  from.for_each([&](BlockId b) {
-    if (count > 0) out.push_back({layer, b}), --count;
+  from.for_each_common(evictable, [&](BlockId b) {
+    out.push_back({layer, b});
+    return --count > 0;
   });
 }
 
 }  // namespace
 
 AgeClasses::AgeClasses(LayerId layers, BlockId blocks_per_layer)
-    : layers_(static_cast<std::size_t>(layers)),
-      never_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)) {
-  for (auto& set : never_) set.fill();
+    : unstamped_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)),
+      touched_(blocks_per_layer) {
+  for (auto& set : unstamped_) set.fill();
+}
+
+void AgeClasses::stamp(LayerId layer, std::span<const BlockId> blocks, StepId step) {
+  touched_.clear();
+  for (const BlockId b : blocks) touched_.set(b);
+  stamp(layer, touched_, step);
 }
 
 void AgeClasses::stamp(LayerId layer, const BlockSet& blocks, StepId step) {
-  auto& classes = layers_[static_cast<std::size_t>(layer)];
-  never_[static_cast<std::size_t>(layer)] -= blocks;
-  for (auto& c : classes) c.blocks -= blocks;
-  std::erase_if(classes, [](const Class& c) { return c.blocks.empty(); });
-  LEANSTREAM_CHECK(classes.empty() || classes.back().step <= step,
-                   "layer {}: step {} after step {}", layer, step, classes.back().step);
-  if (!classes.empty() && classes.back().step == step) {
-    classes.back().blocks |= blocks;
-  } else if (!blocks.empty()) {
-    classes.push_back({step, blocks});
+  if (blocks.empty()) return;
+  unstamped(layer) -= blocks;
+  Class* same = nullptr;
+  bool any_empty = false;
+  for (Class& c : classes_) {
+    if (c.layer != layer) continue;
+    LEANSTREAM_CHECK(c.step <= step, "layer {}: step {} after step {}", layer, step, c.step);
+    if (c.step == step) {
+      same = &c;
+    } else {
+      c.blocks -= blocks;
+      any_empty = any_empty || c.blocks.empty();
+    }
   }
+  if (same != nullptr) {
+    same->blocks |= blocks;
+  } else {
+    auto at = classes_.end();
+    while (at != classes_.begin() && (at - 1)->step > step) --at;
+    Class fresh{step, layer, {}};
+    if (!spare_.empty()) {
+      fresh.blocks = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    fresh.blocks = blocks;
+    classes_.insert(at, std::move(fresh));
+  }
+  if (any_empty) drop_empty();
 }
 
-void AgeClasses::oldest(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const {
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    take(static_cast<LayerId>(l), never_[l], cache.evictable[l], count, out);
+void AgeClasses::drop_empty() {
+  std::erase_if(classes_, [&](Class& c) {
+    if (!c.blocks.empty()) return false;
+    spare_.push_back(std::move(c.blocks));
+    return true;
+  });
+}
+
+void AgeClasses::oldest(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) {
+  for (std::size_t l = 0; l < unstamped_.size() && count > 0; ++l) {
+    take(static_cast<LayerId>(l), unstamped_[l], cache.evictable[l], count, out);
   }
-  std::vector<std::pair<StepId, LayerId>> order;  // every class, oldest first
-  for (std::size_t l = 0; l < layers_.size(); ++l) {
-    for (const auto& c : layers_[l]) order.emplace_back(c.step, static_cast<LayerId>(l));
+  bool any_empty = false;
+  for (Class& c : classes_) {
+    if (count == 0) break;
+    const auto l = static_cast<std::size_t>(c.layer);
+    if (!cache.resident.empty()) {  // what went since is as if it had never been stamped
+      touched_ = c.blocks;
+      touched_ -= cache.resident[l];
+      unstamped_[l] |= touched_;
+      c.blocks -= touched_;
+      any_empty = any_empty || c.blocks.empty();
+    }
+    take(c.layer, c.blocks, cache.evictable[l], count, out);
   }
-  std::sort(order.begin(), order.end());
-  std::vector<std::size_t> next(layers_.size(), 0);
-  for (const auto& [step, layer] : order) {
-    if (count == 0) return;
-    const auto l = static_cast<std::size_t>(layer);
-    take(layer, layers_[l][next[l]++].blocks, cache.evictable[l], count, out);
-  }
+  if (any_empty) drop_empty();
 }
 
 }  // namespace leanstream::policy

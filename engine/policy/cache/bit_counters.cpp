@@ -1,67 +1,83 @@
 #include "engine/policy/cache/bit_counters.h"
 
+#include <algorithm>
+
 namespace leanstream::policy {
-namespace {
-
-void append(const std::vector<BlockSet>& sets, LayerId current, BlockId& count,
-            std::vector<BlockRef>& out) {
-  const auto layers = static_cast<LayerId>(sets.size());
-  for (LayerId i = 1; i <= layers && count > 0; ++i) {  // from the layer computed longest ago
-    const LayerId layer = (current + i) % layers;
-    sets[static_cast<std::size_t>(layer)].for_each([&](BlockId b) {
-      if (count > 0) out.push_back({layer, b}), --count;
-    });
-  }
-}
-
-}  // namespace
 
 BitCounters::BitCounters(LayerId layers, BlockId blocks_per_layer)
-    : planes_(kPlanes, Sets(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer))) {}
+    : carry_(blocks_per_layer), both_(blocks_per_layer) {
+  Layer layer;
+  layer.planes.assign(kPlanes, BlockSet(blocks_per_layer));
+  layer.left = layer.lowest = BlockSet(blocks_per_layer);
+  layers_.assign(static_cast<std::size_t>(layers), layer);
+}
 
-void BitCounters::increment(LayerId layer, const BlockSet& blocks) {
-  const auto l = static_cast<std::size_t>(layer);
-  BlockSet carry = blocks;
-  for (auto& plane : planes_) {
-    BlockSet both = plane[l];
-    both &= carry;
-    plane[l] |= carry;
-    plane[l] -= both;
-    carry = std::move(both);
-    if (carry.empty()) return;
+void BitCounters::increment(LayerId id, const BlockSet& blocks) {
+  Layer& layer = layers_[static_cast<std::size_t>(id)];
+  layer.version = 0;
+  carry_ = blocks;
+  for (int p = 0; p < kPlanes; ++p) {
+    if (carry_.empty()) return;
+    BlockSet& plane = layer.planes[static_cast<std::size_t>(p)];
+    both_ = plane;
+    both_ &= carry_;
+    plane |= carry_;
+    plane -= both_;
+    std::swap(carry_, both_);
+    layer.used_planes = std::max(layer.used_planes, p + 1);
   }
-  for (auto& plane : planes_) plane[l] |= carry;  // saturated: back to all ones
+  for (auto& plane : layer.planes) plane |= carry_;  // saturated: back to all ones
 }
 
 std::uint32_t BitCounters::count(LayerId layer, BlockId block) const {
   std::uint32_t n = 0;
   for (int p = 0; p < kPlanes; ++p) {
-    n |= static_cast<std::uint32_t>(
-             planes_[static_cast<std::size_t>(p)][static_cast<std::size_t>(layer)].test(block))
-         << p;
+    const auto& plane =
+        layers_[static_cast<std::size_t>(layer)].planes[static_cast<std::size_t>(p)];
+    n |= static_cast<std::uint32_t>(plane.test(block)) << p;
   }
   return n;
 }
 
-void BitCounters::lowest(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const {
-  Sets candidates(cache.evictable.begin(), cache.evictable.end());
-  Sets low(candidates.size());
-  for (int p = kPlanes - 1; p >= 0 && count > 0; --p) {
-    const auto& plane = planes_[static_cast<std::size_t>(p)];
-    BlockId n = 0;
-    for (std::size_t l = 0; l < candidates.size(); ++l) {
-      low[l] = candidates[l];
-      low[l] -= plane[l];
-      n += low[l].count();
+void BitCounters::find_lowest(Layer& layer) {
+  layer.lowest = layer.left;
+  layer.lowest_count = layer.left.empty() ? kNothing : 0;
+  for (int p = layer.used_planes; p-- > 0 && layer.lowest_count != kNothing;) {
+    const BlockSet& plane = layer.planes[static_cast<std::size_t>(p)];
+    if (layer.lowest.is_subset_of(plane)) {
+      layer.lowest_count |= 1U << p;
+    } else {
+      layer.lowest -= plane;
     }
-    if (n > count) {
-      candidates.swap(low);
-      continue;
-    }
-    append(low, cache.current_layer, count, out);  // all without this bit go; the rest compete on
-    for (std::size_t l = 0; l < candidates.size(); ++l) candidates[l] &= plane[l];
   }
-  append(candidates, cache.current_layer, count, out);
+}
+
+void BitCounters::lowest(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) {
+  const std::size_t layers = layers_.size();
+  for (std::size_t l = 0; l < layers; ++l) {
+    const std::uint64_t version = cache.versions.empty() ? 0 : cache.versions[l];
+    if (version != 0 && version == layers_[l].version) continue;
+    layers_[l].left = cache.evictable[l];
+    find_lowest(layers_[l]);
+    layers_[l].version = version;
+  }
+  while (count > 0) {
+    std::uint32_t least = kNothing;
+    for (const Layer& layer : layers_) least = std::min(least, layer.lowest_count);
+    if (least == kNothing) return;
+    for (std::size_t i = 1; i <= layers && count > 0; ++i) {  // from the one computed longest ago
+      const std::size_t l = (static_cast<std::size_t>(cache.current_layer) + i) % layers;
+      Layer& layer = layers_[l];
+      if (layer.lowest_count != least) continue;
+      layer.lowest.for_each_common(layer.left, [&](BlockId b) {
+        out.push_back({static_cast<LayerId>(l), b});
+        return --count > 0;
+      });
+      layer.version = 0;
+      layer.left -= layer.lowest;
+      find_lowest(layer);
+    }
+  }
 }
 
 }  // namespace leanstream::policy

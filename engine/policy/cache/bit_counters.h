@@ -1,5 +1,5 @@
 // Use counts of the blocks of every layer as bit planes: counting a whole set is a ripple carry
-// over words, and the blocks with the lowest counts are found plane by plane.
+// over words, and the blocks with the lowest count of a layer are found plane by plane.
 #pragma once
 
 #include <vector>
@@ -22,12 +22,24 @@ class BitCounters {
   // Appends the `count` evictable blocks with the lowest counts (all when there are fewer). Where
   // not all of a count are taken: first those of the layer computed longest ago, of a layer the
   // lower blocks.
-  void lowest(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const;
+  void lowest(const CacheView& cache, BlockId count, std::vector<BlockRef>& out);
 
  private:
-  using Sets = std::vector<BlockSet>;  // one a layer
+  struct Layer {
+    std::vector<BlockSet> planes;  // planes[p]: bit p of each block's count
+    int used_planes = 0;           // all others are empty
+    BlockSet left;                 // evictable and not taken by this call
+    BlockSet lowest;               // those of `left` with the lowest count
+    std::uint32_t lowest_count = 0;
+    std::uint64_t version = 0;  // of the evictable set that all this was found for; 0: unknown
+  };
 
-  std::vector<Sets> planes_;  // planes_[p][layer]: bit p of each block's count
+  static constexpr std::uint32_t kNothing = UINT32_MAX;  // lowest_count when nothing is left
+
+  static void find_lowest(Layer& layer);
+
+  std::vector<Layer> layers_;
+  BlockSet carry_, both_;  // scratch
 };
 
 }  // namespace leanstream::policy

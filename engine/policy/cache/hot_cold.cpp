@@ -32,8 +32,7 @@ class HotCold final : public CachePolicy {
       : context_(context),
         share_(parameters.hot_share),
         ages_(context.layers, context.blocks_per_layer),
-        prompt_(static_cast<std::size_t>(context.layers)),
-        arrived_(context.blocks_per_layer) {
+        prompt_(static_cast<std::size_t>(context.layers)) {
     if (context.prompt_tokens == 0) {
       throw UserError("cache hot_cold: without a prompt there is nothing to tell hot from cold");
     }
@@ -45,9 +44,7 @@ class HotCold final : public CachePolicy {
   }
 
   void inserted(LayerId layer, std::span<const BlockId> blocks, StepId step) override {
-    arrived_.clear();
-    for (const BlockId b : blocks) arrived_.set(b);
-    ages_.stamp(layer, arrived_, step);
+    ages_.stamp(layer, blocks, step);
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
@@ -55,14 +52,14 @@ class HotCold final : public CachePolicy {
     cold_.assign(cache.evictable.begin(), cache.evictable.end());
     for (std::size_t l = 0; l < cold_.size(); ++l) cold_[l] -= hot_[l];
     const std::size_t before = out.size();
-    ages_.oldest({cold_, cache.current_layer}, count, out);
+    ages_.oldest({cold_, cache.current_layer, cache.resident}, count, out);
     const auto left = count - static_cast<BlockId>(out.size() - before);
     if (left == 0) return;
     for (std::size_t l = 0; l < cold_.size(); ++l) {  // nothing cold is left: hot ones go
       cold_[l] = cache.evictable[l];
       cold_[l] &= hot_[l];
     }
-    ages_.oldest({cold_, cache.current_layer}, left, out);
+    ages_.oldest({cold_, cache.current_layer, cache.resident}, left, out);
   }
 
   void expired(LayerId, const BlockSet&, StepId step, BlockSet&) override {
@@ -154,7 +151,7 @@ class HotCold final : public CachePolicy {
         ages.stamp(layer, cold, static_cast<StepId>(t) * context_.layers + layer);
         if (free >= 0) continue;
         out.clear();
-        ages.oldest({cached, layer}, -free, out);
+        ages.oldest({cached, layer, cached}, -free, out);
         for (const BlockRef& ref : out)
           cached[static_cast<std::size_t>(ref.layer)].reset(ref.block);
         free = 0;
@@ -165,10 +162,9 @@ class HotCold final : public CachePolicy {
 
   Context context_;
   std::optional<double> share_;
-  AgeClasses ages_;
+  mutable AgeClasses ages_;
   std::vector<std::vector<BlockSet>> prompt_;  // [layer][token]: what the prompt used
   std::vector<BlockSet> hot_;                  // of each layer; empty until the prompt has ended
-  BlockSet arrived_;                           // scratch
   mutable std::vector<BlockSet> cold_;         // scratch
 };
 

@@ -22,7 +22,7 @@ class Lfu final : public CachePolicy {
   }
 
  private:
-  BitCounters counts_;
+  mutable BitCounters counts_;
 };
 
 }  // namespace

@@ -11,16 +11,14 @@ class Lru final : public CachePolicy {
   static const config::Table<Parameters>& table() { return NoParameters::table(); }
 
   Lru(const Context& context, const Parameters&)
-      : ages_(context.layers, context.blocks_per_layer), arrived_(context.blocks_per_layer) {}
+      : ages_(context.layers, context.blocks_per_layer) {}
 
   void used(LayerId layer, const BlockSet& blocks, StepId step) override {
     ages_.stamp(layer, blocks, step);
   }
 
   void inserted(LayerId layer, std::span<const BlockId> blocks, StepId step) override {
-    arrived_.clear();
-    for (const BlockId b : blocks) arrived_.set(b);
-    ages_.stamp(layer, arrived_, step);
+    ages_.stamp(layer, blocks, step);
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
@@ -28,8 +26,7 @@ class Lru final : public CachePolicy {
   }
 
  private:
-  AgeClasses ages_;
-  BlockSet arrived_;
+  mutable AgeClasses ages_;
 };
 
 }  // namespace

@@ -87,7 +87,7 @@ class Window final : public CachePolicy {
 
   Context context_;
   std::optional<std::int32_t> fixed_;
-  AgeClasses ages_;
+  mutable AgeClasses ages_;
   std::vector<std::vector<BlockSet>> history_;  // of each layer, the sets of the last tokens
   std::size_t window_ = 0;                      // w; 0 until the prompt has ended
 };
