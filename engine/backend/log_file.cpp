@@ -18,7 +18,7 @@ constexpr std::uint32_t kHeader = 1, kEvents = 2, kEnd = 3;
 constexpr std::size_t kFrameHead = 24;
 constexpr std::size_t kFrameEvents = std::size_t{1} << 16;  // written when so many bytes wait
 constexpr unsigned long long kLargestPayload = 1ULL << 30;  // what a sound log never reaches
-constexpr int kLevel = 1;  // higher ones save a hundredth
+constexpr int kLevel = 1;                                   // higher ones save a hundredth
 
 void put(std::vector<std::byte>& out, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out.push_back(static_cast<std::byte>(value >> (8 * i) & 255));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -144,9 +145,10 @@ std::string events_before(const std::string& path, std::int64_t batch, std::size
   LogReader reader(path);
   LogBatch at;
   std::deque<std::string> lines;
+  std::map<TicketId, CommandKind> kinds;  // of what is under way
   TimeNs now_ns = 0;
   const auto add = [&](TimeNs time_ns, const std::string& what) {
-    lines.push_back(fmt::format("  {:>14} ns  {}\n", time_ns, what));
+    lines.push_back(fmt::format("\n  {:>14} ns  {}", time_ns, what));
     if (lines.size() > kShownEvents) lines.pop_front();
   };
   for (std::int64_t i = 0; i <= batch && reader.next(at); ++i) {
@@ -154,18 +156,25 @@ std::string events_before(const std::string& path, std::int64_t batch, std::size
     const auto first = [here](std::size_t limit, std::size_t size) {
       return here ? std::min(limit, size) : size;
     };
-    if (i + static_cast<std::int64_t>(kShownEvents) < batch) continue;
+    for (const Command& c : at.commands) kinds[c.ticket] = c.kind;
+    if (i + static_cast<std::int64_t>(kShownEvents) < batch) {
+      for (const Completion& c : at.completions) kinds.erase(c.ticket);
+      continue;
+    }
     for (std::size_t k = 0; k < first(commands, at.commands.size()); ++k) {
       add(now_ns, describe(at.commands[k]));
     }
     for (std::size_t k = 0; k < first(completions, at.completions.size()); ++k) {
-      now_ns = at.completions[k].time_ns;
-      add(now_ns, describe(at.completions[k], at.scores_hash[k]));
+      const Completion& c = at.completions[k];
+      now_ns = c.time_ns;
+      const auto kind = kinds.find(c.ticket);
+      add(now_ns, (kind == kinds.end() ? "" : fmt::format("{}, ", name_of(kind->second))) +
+                      describe(c, at.scores_hash[k]));
     }
   }
   std::string text;
   for (const auto& line : lines) text += line;
-  return text.empty() ? "nothing came before it" : "before it:\n" + text;
+  return text.empty() ? "nothing came before it" : "before it:" + text;
 }
 
 namespace {

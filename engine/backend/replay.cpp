@@ -32,6 +32,7 @@ class ReplayBackend final : public Backend {
   Command settle(const Completion& completion);
   void compare_scores(const Command& prediction, Completion& completion, std::size_t index);
   [[noreturn]] void differs(const std::string& what, std::size_t completions = 0) const;
+  void refuse_cut() const;
   [[noreturn]] void refuse(const Completion& completion, const std::string& why) const;
 
   LogReader log_;
@@ -56,17 +57,27 @@ void ReplayBackend::advance() {
 
 void ReplayBackend::differs(const std::string& what, std::size_t completions) const {
   const std::int64_t index = log_.batches() - (more_ ? 1 : 0);
-  throw ReplayDiffers(fmt::format("differs from {} in batch {}, at {} ns: {}\n{}", log_.path(),
-                                  index, now_ns_, what,
+  throw ReplayDiffers(fmt::format("differs from {} in batch {}, at {} ns: {}{}{}", log_.path(),
+                                  index, now_ns_, what, what.ends_with('\n') ? "" : "\n",
                                   events_before(log_.path(), index, compared_, completions)));
+}
+
+// What is left of a log that was cut has been played.
+void ReplayBackend::refuse_cut() const {
+  if (log_.end() || (more_ && !batch_->completions.empty())) return;
+  throw ReplayDiffers(
+      fmt::format("{} was cut (or its run was interrupted) after batch {}, at {} ns; up to there "
+                  "nothing differs",
+                  log_.path(), log_.batches(), now_ns_));
 }
 
 void ReplayBackend::submit(std::span<const Command> commands) {
   if (!commands.empty()) advance();
   for (const Command& command : commands) {
     if (compared_ == batch_->commands.size()) {
-      const char* cut = more_ ? "" : log_.end() ? ", whose run has ended" : ", which was cut here";
-      differs(fmt::format("a command that is not in the log{}\n  now  {}", cut, describe(command)));
+      refuse_cut();
+      differs(fmt::format("a command that is not in the log{}\n  now  {}",
+                          more_ ? "" : ", whose run has ended", describe(command)));
     }
     const std::string what =
         difference(batch_->commands[compared_], command, {"in the log", "now"});
@@ -82,11 +93,8 @@ std::span<const Completion> ReplayBackend::wait(TimeNs) {
     differs(fmt::format("a command of the log is missing\n  in the log  {}",
                         describe(batch_->commands[compared_])));
   }
-  if (batch_->completions.empty()) {
-    differs(log_.end() ? "the log's run has ended, this one goes on"
-                       : "the log was cut here (its run was interrupted, or the file); so far "
-                         "nothing differs");
-  }
+  refuse_cut();
+  if (!more_) differs("the log's run has ended, this one goes on");
   scores_.reset();
   for (std::size_t i = 0; i < batch_->completions.size(); ++i) {
     Completion& c = batch_->completions[i];
@@ -159,7 +167,7 @@ void ReplayBackend::ended() {
                             ? describe(batch_->completions.front(), batch_->scores_hash.front())
                             : describe(batch_->commands.front())));
   }
-  if (!log_.end()) differs("the run has ended, and so does the log, but without its end mark");
+  refuse_cut();
   if (log_.end()->completions_hash != hash_.hex()) {
     differs(
         fmt::format("the completions of this log hash to {}, but those of its run to {}: the "

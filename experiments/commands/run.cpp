@@ -1,6 +1,7 @@
 // leanstream run and leanstream sweep.
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +19,7 @@ namespace {
 
 struct Options {
   run::RunnerOptions runner;
-  std::string audit;
+  std::optional<std::string> audit;  // as written
   bool json = false;
   bool no_report = false;
 };
@@ -44,9 +45,8 @@ std::string rows_as_json(const std::string& folder) {
   return rows.dump(2);
 }
 
-// "5%" → 0.05; nothing → 0.
+// "5%" → 0.05
 double audited_share(const std::string& text) {
-  if (text.empty()) return 0;
   std::string error;
   const auto share = config::parse_quantity(text, config::Dimension::ratio, error);
   if (!share) throw UserError("--audit {}: {}", text, error);
@@ -85,6 +85,9 @@ void execute(const Options& options) {
 }
 
 void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
+  const auto is_named = [](const std::string& path) {
+    return std::string(path.empty() ? "names no file" : "");
+  };
   auto options = std::make_shared<Options>();
   options->runner.one_cell = one_cell;
   options->no_report = one_cell;
@@ -97,10 +100,13 @@ void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
       ->capture_default_str();
   command->add_option("--out", options->runner.out, "output folder (default: out/<name>)");
   command->add_flag("--json", options->json, "print the results as JSON, nothing else");
-  command->add_option("--log-completions", options->runner.logs.record,
-                      "write what the world was asked and answered, to be played by "
-                      "--backend=replay; of one run");
-  command->add_option("--log", options->runner.logs.play, "the log that --backend=replay plays");
+  command
+      ->add_option("--log-completions", options->runner.logs.record,
+                   "write what the world was asked and answered, to be played by "
+                   "--backend=replay; of one run")
+      ->check(is_named);
+  command->add_option("--log", options->runner.logs.play, "the log that --backend=replay plays")
+      ->check(is_named);
   if (!one_cell) {
     command->add_flag("--no-report", options->no_report, "do not write report.html");
     command->add_option("--audit", options->audit,
@@ -117,7 +123,7 @@ void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
   });
   command->callback([options] {
     options->runner.command = command_line();
-    options->runner.audit = audited_share(options->audit);
+    if (options->audit) options->runner.audit = audited_share(*options->audit);
     execute(*options);
   });
 }

@@ -53,9 +53,9 @@ Json results_json(const Cell& cell, const CellResult& result) {
   return json;
 }
 
-// "/experiment/density" as users write it.
-std::string dotted(const std::string& pointer) {
-  std::string name = pointer.substr(std::min<std::size_t>(1, pointer.size()));
+// "/experiment/density" as users write it; a plain name stays.
+std::string dotted(std::string name) {
+  if (name.starts_with('/')) name.erase(0, 1);
   std::replace(name.begin(), name.end(), '/', '.');
   return name;
 }

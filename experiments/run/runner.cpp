@@ -85,10 +85,9 @@ void repeat(std::size_t index, const Cell& cell, const RunnerOptions& options, c
   ++outcome.audited;
   const std::string difference = repeat_difference(first, second);
   if (difference.empty()) {
-    for (const auto& path : {first.log, second.log}) {
-      std::error_code ignored;
-      std::filesystem::remove(path, ignored);
-    }
+    std::error_code ignored;
+    std::filesystem::remove(second.log, ignored);
+    if (options.logs.record.empty()) std::filesystem::remove(first.log, ignored);
     return;
   }
   outcome.differences.push_back(fmt::format("{} does not repeat: {}\nthe logs of both runs: {}, {}",
@@ -159,7 +158,8 @@ Outcome run_experiment(const RunnerOptions& options) {
     const Cell& cell = cells[i];
     LogPaths logs = options.logs;
     const bool twice = std::binary_search(audited.begin(), audited.end(), i);
-    if (twice) logs.record = fmt::format("{}/audit-{}-first.log", outcome.folder, i);
+    if (twice && logs.record.empty())
+      logs.record = fmt::format("{}/audit-{}-first.log", outcome.folder, i);
     const ChildOutcome child =
         in_child([&] { return run_in_child(i, cell, options.backend, logs); });
     const std::string why = collect(child, cell, options.backend, tables);
