@@ -27,6 +27,12 @@ class Backend {
 
   // Runs `loop` where this world wants its driver to run (SimGrid: inside an actor). Called once.
   virtual void host(const std::function<void()>& loop) { loop(); }
+
+  // The scheduler has finished; no command follows.
+  virtual void ended() {}
+
+  // A check of ours has failed and the process is about to end: saves what should survive.
+  virtual void broken() {}
 };
 
 }  // namespace leanstream::backend

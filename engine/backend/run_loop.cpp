@@ -4,8 +4,26 @@
 
 namespace leanstream::backend {
 
+namespace {
+
+// What a failed check of ours prints and saves, as long as a run goes on.
+class FailureReport {
+ public:
+  FailureReport(const scheduler::Scheduler& scheduler, Backend& backend) {
+    set_failure_report([&scheduler, &backend] {
+      backend.broken();
+      return scheduler.event_tail();
+    });
+  }
+  ~FailureReport() { set_failure_report(nullptr); }
+  FailureReport(const FailureReport&) = delete;
+  FailureReport& operator=(const FailureReport&) = delete;
+};
+
+}  // namespace
+
 void run(scheduler::Scheduler& scheduler, Backend& backend) {
-  set_failure_report([&scheduler] { return scheduler.event_tail(); });
+  const FailureReport report(scheduler, backend);
   backend.host([&] {
     scheduler.start(backend.now());
     while (!scheduler.finished()) {
@@ -13,8 +31,8 @@ void run(scheduler::Scheduler& scheduler, Backend& backend) {
       scheduler.on(backend.wait(scheduler.deadline()));
     }
   });
+  backend.ended();
   scheduler.check_conservation();
-  set_failure_report(nullptr);
 }
 
 }  // namespace leanstream::backend

@@ -12,6 +12,7 @@ namespace {
 struct Entry {
   std::string help;
   MakeWorld make;
+  NeedsLog needs_log;
 };
 
 std::map<std::string, Entry>& registry() {
@@ -21,14 +22,24 @@ std::map<std::string, Entry>& registry() {
 
 }  // namespace
 
-bool register_world(const std::string& name, const std::string& help, MakeWorld make) {
-  const bool added = registry().emplace(name, Entry{help, make}).second;
+bool register_world(const std::string& name, const std::string& help, MakeWorld make,
+                    NeedsLog needs_log) {
+  const bool added = registry().emplace(name, Entry{help, make, needs_log}).second;
   LEANSTREAM_CHECK(added, "two worlds are named '{}'", name);
   return added;
 }
 
-void check_world(const std::string& name) {
-  if (registry().contains(name)) return;
+void check_world(const std::string& name, const std::string& log) {
+  if (const auto found = registry().find(name); found != registry().end()) {
+    const bool needs_log = found->second.needs_log == NeedsLog::yes;
+    if (needs_log && log.empty()) {
+      throw UserError("backend '{}' plays a completion log; name it (--log FILE)", name);
+    }
+    if (!needs_log && !log.empty()) {
+      throw UserError("backend '{}' plays no log, but {} was given (--log)", name, log);
+    }
+    return;
+  }
   std::vector<std::string> names;
   for (const auto& [known, entry] : registry()) names.push_back(known);
   throw UserError("this build has no backend '{}'; it has: {}{}{}", name,
@@ -40,7 +51,7 @@ void check_world(const std::string& name) {
 }
 
 std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec) {
-  check_world(name);
+  check_world(name, spec.log);
   return registry().at(name).make(spec);
 }
 

@@ -46,11 +46,15 @@ struct WorldSpec {
 
 using MakeWorld = std::unique_ptr<Backend> (*)(const WorldSpec& spec);
 
-// Called at program start by each world. A duplicate name is a bug.
-bool register_world(const std::string& name, const std::string& help, MakeWorld make);
+enum class NeedsLog : bool { no, yes };
 
-// Throws UserError with the worlds of this build when `name` is not one of them.
-void check_world(const std::string& name);
+// Called at program start by each world. A duplicate name is a bug.
+bool register_world(const std::string& name, const std::string& help, MakeWorld make,
+                    NeedsLog needs_log = NeedsLog::no);
+
+// Throws UserError with the worlds of this build when `name` is not one of them, and when it needs
+// a log and `log` names none, or the other way round.
+void check_world(const std::string& name, const std::string& log = "");
 
 // Checks and makes it.
 std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -33,6 +34,9 @@ constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b = 0) {
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
   return z ^ (z >> 31);
 }
+
+// XXH3-64 of bytes.
+std::uint64_t hash64(std::span<const std::byte> bytes);
 
 // XXH3-128 of bytes, as 32 hexadecimal digits.
 std::string hash_bytes(std::span<const std::byte> bytes);

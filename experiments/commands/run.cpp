@@ -1,10 +1,12 @@
 // leanstream run and leanstream sweep.
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "engine/config/units.h"
 #include "experiments/commands/commands.h"
 #include "experiments/commands/list_table.h"
 #include "experiments/report/csv.h"
@@ -17,6 +19,7 @@ namespace {
 
 struct Options {
   run::RunnerOptions runner;
+  std::optional<std::string> audit;  // as written
   bool json = false;
   bool no_report = false;
 };
@@ -42,6 +45,16 @@ std::string rows_as_json(const std::string& folder) {
   return rows.dump(2);
 }
 
+// "5%" → 0.05
+double audited_share(const std::string& text) {
+  std::string error;
+  const auto share = config::parse_quantity(text, config::Dimension::ratio, error);
+  if (!share) throw UserError("--audit {}: {}", text, error);
+  if (*share <= 0 || *share > 1)
+    throw UserError("--audit {}: a share above 0%, at most 100%", text);
+  return *share;
+}
+
 void execute(const Options& options) {
   const run::Outcome outcome = run::run_experiment(options.runner);
   if (options.json) {
@@ -54,15 +67,27 @@ void execute(const Options& options) {
       std::printf("report: %s\n", report::write_report(results, "").c_str());
     }
   }
-  if (outcome.failures.empty()) return;
+  if (outcome.audited > 0) {
+    std::fprintf(options.json ? stderr : stdout, "audit: %zu of %zu cells run twice, %zu differ\n",
+                 outcome.audited, outcome.cells, outcome.differences.size());
+  }
+  if (outcome.failures.empty() && outcome.differences.empty()) return;
   std::string text;
-  for (const auto& failure : outcome.failures) text += "leanstream: " + failure + "\n";
+  for (const auto* list : {&outcome.failures, &outcome.differences}) {
+    for (const auto& sentence : *list) text += "leanstream: " + sentence + "\n";
+  }
   text += fmt::format("leanstream: {} of {} cells failed", outcome.failures.size(), outcome.cells);
+  if (!outcome.differences.empty()) {
+    text += fmt::format(", {} of {} audited differ", outcome.differences.size(), outcome.audited);
+  }
   if (outcome.bug) throw std::runtime_error(text + "; repeat with: " + options.runner.command);
   throw CommandFailed(text);
 }
 
 void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
+  const auto is_named = [](const std::string& path) {
+    return std::string(path.empty() ? "names no file" : "");
+  };
   auto options = std::make_shared<Options>();
   options->runner.one_cell = one_cell;
   options->no_report = one_cell;
@@ -75,8 +100,18 @@ void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
       ->capture_default_str();
   command->add_option("--out", options->runner.out, "output folder (default: out/<name>)");
   command->add_flag("--json", options->json, "print the results as JSON, nothing else");
+  command
+      ->add_option("--log-completions", options->runner.logs.record,
+                   "write what the world was asked and answered, to be played by "
+                   "--backend=replay; of one run")
+      ->check(is_named);
+  command->add_option("--log", options->runner.logs.play, "the log that --backend=replay plays")
+      ->check(is_named);
   if (!one_cell) {
     command->add_flag("--no-report", options->no_report, "do not write report.html");
+    command->add_option("--audit", options->audit,
+                        "run this share of the cells twice (5%; at least one) and compare all that "
+                        "happened");
   }
   command->footer([] {
     return "Parameters of an experiment file, all of which key=value can set:\n" +
@@ -88,6 +123,7 @@ void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
   });
   command->callback([options] {
     options->runner.command = command_line();
+    if (options->audit) options->runner.audit = audited_share(*options->audit);
     execute(*options);
   });
 }
@@ -95,7 +131,7 @@ void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  add(app, "run", "one run of an experiment, simulated", true);
+  add(app, "run", "one run of an experiment", true);
 }
 
 void add_sweep(CLI::App& app) {

@@ -2,16 +2,51 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
+#include "engine/backend/log_file.h"
+#include "engine/backend/recording.h"
+#include "engine/backend/replay.h"
 #include "engine/backend/run_loop.h"
 #include "engine/scheduler/belady.h"
 #include "engine/scheduler/future_sets.h"
 #include "engine/scheduler/scheduler.h"
+#include "experiments/run/logs.h"
 
 namespace leanstream::run {
 namespace {
 
 constexpr Bytes kPrefillReadBytes = Bytes{1} << 20;  // one request of prefill
+
+CellResult result_of(const scheduler::Scheduler& scheduler, const scheduler::RunSpec& spec) {
+  CellResult result;
+  result.metrics = scheduler.metrics();
+  result.commands_hash = scheduler.commands_hash();
+  result.failure = scheduler.failure();
+  scheduler::BeladyBound belady(spec.layers, spec.geometry.blocks_per_layer);
+  LayerId layer = 0;
+  for (const BlockSet& wanted : scheduler.final_sets()) {
+    belady.add(layer, wanted);
+    layer = (layer + 1) % spec.layers;
+  }
+  result.belady_misses = belady.misses(spec.slots, 0, /*warm_start=*/true);
+  return result;
+}
+
+// Carries the run out; with a log, writes down what happens.
+CellResult carry_out(const Cell& cell, scheduler::Scheduler& scheduler, backend::Backend& world,
+                     const std::string& backend_name, const std::string& log) {
+  if (log.empty()) {
+    backend::run(scheduler, world);
+    return result_of(scheduler, cell.run_spec());
+  }
+  backend::LogWriter writer(log, log_header(cell, backend_name).dump());
+  backend::RecordingBackend recording(world, writer);
+  backend::run(scheduler, recording);
+  CellResult result = result_of(scheduler, cell.run_spec());
+  writer.finish(log_end(cell, result, recording.completions_hash()));
+  return result;
+}
 
 }  // namespace
 
@@ -51,11 +86,10 @@ scheduler::RunSpec Cell::run_spec() const {
   return run;
 }
 
-CellResult run_cell(const Cell& cell, const std::string& backend_name) {
+CellResult run_cell(const Cell& cell, const std::string& backend_name, const LogPaths& logs) {
   const auto from = std::chrono::steady_clock::now();
-  const auto spec = cell.run_spec();
   const CellPolicies policies(cell);
-  scheduler::Scheduler scheduler(spec, policies.view());
+  scheduler::Scheduler scheduler(cell.run_spec(), policies.view());
   backend::WorldSpec world;
   world.platform = &cell.platform.platform;
   world.shape = cell.model.shape;
@@ -64,20 +98,16 @@ CellResult run_cell(const Cell& cell, const std::string& backend_name) {
   world.prediction = cell.prediction;
   world.predictor = &policies.predictor();
   world.seed = cell.spec.experiment.seed;
+  world.log = logs.play;
   const auto backend = backend::make_world(backend_name, world);
-  backend::run(scheduler, *backend);
-
   CellResult result;
-  result.metrics = scheduler.metrics();
-  result.commands_hash = scheduler.commands_hash();
-  result.failure = scheduler.failure();
-  scheduler::BeladyBound belady(spec.layers, spec.geometry.blocks_per_layer);
-  LayerId layer = 0;
-  for (const BlockSet& wanted : scheduler.final_sets()) {
-    belady.add(layer, wanted);
-    layer = (layer + 1) % spec.layers;
+  try {
+    result = carry_out(cell, scheduler, *backend, backend_name, logs.record);
+    const std::string others = logs.play.empty() ? "" : results_difference(logs.play, cell, result);
+    if (!others.empty()) result.failure = others;
+  } catch (const backend::ReplayDiffers& differs) {
+    result.failure = differs.what() + other_writer(logs.play);
   }
-  result.belady_misses = belady.misses(spec.slots, 0, /*warm_start=*/true);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - from;
   result.wall_s = wall.count();
   return result;

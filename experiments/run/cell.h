@@ -64,7 +64,14 @@ std::vector<Cell> load_cells(const config::Document& document,
                              const std::vector<std::string>& assignments,
                              config::Diagnostics& diagnostics);
 
-// Runs a cell in the world of that name. One simulated run a process.
-CellResult run_cell(const Cell& cell, const std::string& backend);
+// Completion logs of a run; "" for none.
+struct LogPaths {
+  std::string play;    // by the world that replays
+  std::string record;  // is written
+};
+
+// Runs a cell in the world of that name. One simulated run a process. A replay that differs from
+// its log, in commands or in results, is a failed run.
+CellResult run_cell(const Cell& cell, const std::string& backend, const LogPaths& logs = {});
 
 }  // namespace leanstream::run

@@ -1,13 +1,16 @@
 #include "experiments/run/runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
 #include "engine/base/atomic_file.h"
 #include "engine/base/error.h"
 #include "experiments/report/csv.h"
+#include "experiments/run/audit.h"
 #include "experiments/run/cell.h"
 #include "experiments/run/child.h"
+#include "experiments/run/logs.h"
 #include "experiments/run/manifest.h"
 #include "experiments/run/progress.h"
 #include "experiments/run/results.h"
@@ -43,8 +46,9 @@ std::string label(const Cell& cell) {
   return text;
 }
 
-std::string run_in_child(std::size_t index, const Cell& cell, const std::string& backend) {
-  const CellResult result = run_cell(cell, backend);
+std::string run_in_child(std::size_t index, const Cell& cell, const std::string& backend,
+                         const LogPaths& logs) {
+  const CellResult result = run_cell(cell, backend, logs);
   return Json{{"result", result_row(cell, result, backend)},
               {"tokens", token_rows(index, cell, result)},
               {"timing", timing_row(index, result)},
@@ -52,11 +56,49 @@ std::string run_in_child(std::size_t index, const Cell& cell, const std::string&
       .dump();
 }
 
+// The file to record to can be written, or the user hears of it before the run.
+void check_logs(const RunnerOptions& options, const std::vector<Cell>& cells) {
+  const LogPaths& logs = options.logs;
+  for (const auto& [option, path] :
+       {std::pair{"--log", &logs.play}, std::pair{"--log-completions", &logs.record}}) {
+    if (path->empty() || cells.size() == 1) continue;
+    throw UserError("{} is of one run, but {} has {} cells; set the swept parameters (key=value)",
+                    option, options.experiment, cells.size());
+  }
+  if (!logs.play.empty()) check_log(logs.play, cells.front());
+  if (logs.record.empty()) return;
+  std::error_code ignored;
+  if (!logs.play.empty() && std::filesystem::equivalent(logs.play, logs.record, ignored)) {
+    throw UserError("{}: cannot be played and written at once", logs.record);
+  }
+  backend::LogWriter(logs.record, "");
+}
+
+// Runs an audited cell, whose first run was recorded, once more.
+void repeat(std::size_t index, const Cell& cell, const RunnerOptions& options, const Repeat& first,
+            Outcome& outcome) {
+  const std::string log = fmt::format("{}/audit-{}-second.log", outcome.folder, index);
+  const Repeat second{in_child([&] {
+                        return run_in_child(index, cell, options.backend, {options.logs.play, log});
+                      }),
+                      log};
+  ++outcome.audited;
+  const std::string difference = repeat_difference(first, second);
+  if (difference.empty()) {
+    std::error_code ignored;
+    std::filesystem::remove(second.log, ignored);
+    if (options.logs.record.empty()) std::filesystem::remove(first.log, ignored);
+    return;
+  }
+  outcome.differences.push_back(fmt::format("{} does not repeat: {}\nthe logs of both runs: {}, {}",
+                                            label(cell), difference, first.log, second.log));
+}
+
 // The figures of a run that did not reach its end would pass for results: they are unknown.
 void clear_metrics(std::vector<std::string>& row, const std::string& failure) {
   const std::size_t known = row.size() - metrics().size() - 1;
   for (std::size_t i = known; i + 1 < row.size(); ++i) row[i].clear();
-  row.back() = failure;
+  row.back() = failure.substr(0, failure.find('\n'));
 }
 
 // Adds what the child said; returns a sentence when the cell did not end well.
@@ -85,7 +127,7 @@ std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::st
 }  // namespace
 
 Outcome run_experiment(const RunnerOptions& options) {
-  backend::check_world(options.backend);
+  backend::check_world(options.backend, options.logs.play);
   config::Diagnostics diagnostics;
   const auto cells = load_cells(config::load_document(options.experiment, diagnostics),
                                 options.assignments, diagnostics);
@@ -96,6 +138,7 @@ Outcome run_experiment(const RunnerOptions& options) {
         "use 'leanstream sweep'",
         options.experiment, cells.size());
   }
+  check_logs(options, cells);
   Outcome outcome;
   outcome.cells = cells.size();
   outcome.folder = options.out.empty() ? "out/" + cells.front().spec.experiment.name : options.out;
@@ -108,12 +151,21 @@ Outcome run_experiment(const RunnerOptions& options) {
   Tables tables(cells.front());
   Progress progress(cells.size());
   auto written = Clock::now();
+  const auto audited = options.audit > 0 ? audited_cells(cells.size(), options.audit,
+                                                         cells.front().spec.experiment.seed)
+                                         : std::vector<std::size_t>{};
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const Cell& cell = cells[i];
-    const ChildOutcome child = in_child([&] { return run_in_child(i, cell, options.backend); });
+    LogPaths logs = options.logs;
+    const bool twice = std::binary_search(audited.begin(), audited.end(), i);
+    if (twice && logs.record.empty())
+      logs.record = fmt::format("{}/audit-{}-first.log", outcome.folder, i);
+    const ChildOutcome child =
+        in_child([&] { return run_in_child(i, cell, options.backend, logs); });
     const std::string why = collect(child, cell, options.backend, tables);
     if (!why.empty()) outcome.failures.push_back(fmt::format("{}: {}", label(cell), why));
     outcome.bug = outcome.bug || (!child.ended && child.status != 2);
+    if (twice) repeat(i, cell, options, {child, logs.record}, outcome);
     progress.show(i + 1, label(cell));
     if (std::chrono::duration<double>(Clock::now() - written).count() > kWriteEveryS) {
       tables.write(outcome.folder);

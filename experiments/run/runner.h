@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/run/cell.h"
+
 namespace leanstream::run {
 
 struct RunnerOptions {
@@ -13,6 +15,8 @@ struct RunnerOptions {
   std::string out;        // folder; "" for out/<name>
   std::string command;    // as typed, for the manifest
   bool one_cell = false;  // refuse what is more than one run
+  LogPaths logs;          // of the one cell
+  double audit = 0;       // share of the cells that are run twice and compared; 0: none
 };
 
 struct Outcome {
@@ -20,6 +24,8 @@ struct Outcome {
   std::size_t cells = 0;
   std::vector<std::string> failures;  // a sentence for each cell that did not end well
   bool bug = false;                   // one of them was ours
+  std::size_t audited = 0;
+  std::vector<std::string> differences;  // that the audit found, a text for each cell
 };
 
 // Writes manifest.json first, then results.csv, tokens.csv and timing.csv, complete after every

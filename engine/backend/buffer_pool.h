@@ -1,0 +1,27 @@
+// Buffers that are lent out until the next reset and keep their memory: no allocation once a run
+// has seen its largest batch.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace leanstream::backend {
+
+template <typename T>
+class BufferPool {
+ public:
+  // An empty buffer; its elements stay where they are when more are taken.
+  std::vector<T>& take() {
+    if (used_ == buffers_.size()) buffers_.emplace_back();
+    auto& buffer = buffers_[used_++];
+    buffer.clear();
+    return buffer;
+  }
+  void reset() { used_ = 0; }
+
+ private:
+  std::vector<std::vector<T>> buffers_;  // growing moves the vectors, not their elements
+  std::size_t used_ = 0;
+};
+
+}  // namespace leanstream::backend

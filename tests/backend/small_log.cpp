@@ -1,0 +1,95 @@
+#include "tests/backend/small_log.h"
+
+#include "engine/backend/recording.h"
+#include "engine/backend/replay.h"
+#include "engine/backend/run_loop.h"
+#include "engine/config/document.h"
+
+namespace leanstream::backend {
+namespace {
+
+template <typename Kind>
+std::unique_ptr<Kind> make(const std::string& yaml, const typename Kind::Context& context) {
+  config::Diagnostics diagnostics;
+  const auto document = config::parse_document(yaml, "test", diagnostics);
+  const auto choice = policy::Registry<Kind>::instance().choose(document.root, diagnostics);
+  diagnostics.throw_if_any();
+  return choice.make(context);
+}
+
+}  // namespace
+
+SmallScheduler::SmallScheduler(const scheduler::SmallRun& run)
+    : ffn_(run.ffn),
+      activations_(run.activations ? run.activations
+                                   : std::make_shared<scheduler::SmallActivations>(
+                                         run.tokens, run.layers, run.ffn, run.seed)) {
+  const auto spec = run.spec();
+  const BlockId blocks = spec.geometry.blocks_per_layer;
+  predictor_ = make<policy::Predictor>(run.predictor, {activations_.get(), run.seed});
+  cache_ = make<policy::CachePolicy>(run.cache, {run.layers, blocks, run.slots, run.prompt_tokens});
+  controller_ = make<policy::Controller>(run.controller, {run.layers, blocks});
+  loader_ = make<policy::Loader>(run.loader, {spec.geometry.block_bytes});
+  scheduler_ = std::make_unique<scheduler::Scheduler>(
+      spec, scheduler::Policies{predictor_.get(), cache_.get(), controller_.get(), loader_.get(),
+                                activations_.get()});
+}
+
+WorldSpec SmallScheduler::world_spec(const std::string& log) const {
+  WorldSpec spec;
+  spec.shape.ffn = ffn_;
+  spec.predictor = predictor_.get();
+  spec.log = log;
+  return spec;
+}
+
+LogTest::LogTest() {
+  static int number = 0;
+  folder_ = std::filesystem::temp_directory_path() /
+            ("leanstream-logs-" + std::to_string(::getpid()) + "-" + std::to_string(number++));
+  std::filesystem::create_directories(folder_);
+}
+
+LogTest::~LogTest() {
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+std::string LogTest::record(const scheduler::SmallRun& run, const std::string& name) {
+  SmallScheduler small(run);
+  scheduler::VirtualWorld world(run.costs, small.predictor(), run.ffn);
+  world.fail_ticket = run.fail_ticket;
+  LogWriter log(path(name), "small");
+  RecordingBackend recording(world, log);
+  backend::run(small.scheduler(), recording);
+  log.finish({small.scheduler().commands_hash(), recording.completions_hash(), "{}"});
+  return path(name);
+}
+
+std::string LogTest::replay(const scheduler::SmallRun& run, const std::string& log) {
+  SmallScheduler small(run);
+  const auto world = make_world("replay", small.world_spec(log));
+  try {
+    backend::run(small.scheduler(), *world);
+  } catch (const ReplayDiffers& differs) {
+    return differs.what();
+  }
+  EXPECT_EQ(small.scheduler().commands_hash(), read_through(log).end->commands_hash);
+  return "";
+}
+
+std::string LogTest::edit(const std::string& log, const std::string& name,
+                          const std::function<void(std::int64_t, LogBatch&)>& edit) {
+  LogReader reader(log);
+  LogWriter writer(path(name), reader.header());
+  LogBatch batch;
+  for (std::int64_t i = 0; reader.next(batch); ++i) {
+    edit(i, batch);
+    writer.commands(batch.commands);
+    if (!batch.completions.empty()) writer.wait(batch.completions, batch.scores_hash);
+  }
+  if (reader.end()) writer.finish(*reader.end());
+  return path(name);
+}
+
+}  // namespace leanstream::backend
