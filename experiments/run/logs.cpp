@@ -14,8 +14,8 @@ using config::Json;
 
 // What names things, or is there in its resolved form.
 constexpr const char* kNotCompared[] = {
-    "name",   "description",      "notes",    "trace", "memory_budget", "system_changes",
-    "system", "platform_changes", "platform", "model"};
+    "name",   "description",    "notes", "platform", "platform_changes", "model",
+    "system", "system_changes", "trace", "tokens",   "density",          "memory_budget"};
 
 Json experiment_json(const Experiment& experiment) {
   Json json = experiment_table().write(experiment);

@@ -19,8 +19,10 @@ TEST_F(HelpTest, EveryCommandNamesItsOptions) {
       {"list", {"KIND", "NAME", "--json"}},
       {"record", {"--gguf", "--text", "--prompt", "--generate", "--out"}},
       {"report", {"DIR", "--out"}},
-      {"run", {"EXPERIMENT", "key=value", "--backend", "--out", "--json"}},
-      {"sweep", {"EXPERIMENT", "key=value", "--backend", "--out", "--json", "--no-report"}},
+      {"run",
+       {"EXPERIMENT", "key=value", "--backend", "--out", "--json", "--log-completions", "--log"}},
+      {"sweep",
+       {"EXPERIMENT", "key=value", "--backend", "--out", "--json", "--no-report", "--audit"}},
       {"trace", {"info", "check"}}};
   const Ended program = run({"--help"});
   EXPECT_EQ(program.status, 0);
