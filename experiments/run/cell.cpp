@@ -8,10 +8,13 @@
 #include "engine/backend/recording.h"
 #include "engine/backend/replay.h"
 #include "engine/backend/run_loop.h"
+#include "engine/base/error.h"
 #include "engine/scheduler/belady.h"
 #include "engine/scheduler/future_sets.h"
 #include "engine/scheduler/scheduler.h"
+#include "experiments/run/child.h"
 #include "experiments/run/logs.h"
+#include "experiments/run/plan_search.h"
 
 namespace leanstream::run {
 namespace {
@@ -48,13 +51,48 @@ CellResult carry_out(const Cell& cell, scheduler::Scheduler& scheduler, backend:
   return result;
 }
 
+backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
+                              const std::string& log) {
+  backend::WorldSpec world;
+  world.platform = &cell.platform.platform;
+  world.shape = cell.model.shape;
+  world.geometry = cell.geometry;
+  world.synchronisation = cell.system.synchronisation;
+  world.prediction = cell.prediction;
+  world.predictor = &policies.predictor();
+  world.seed = cell.spec.experiment.seed;
+  world.log = log;
+  return world;
+}
+
+// What a controller that knows the future has found in simulation; whatever world runs it then.
+PlanSequence search(const Cell& cell) {
+  const std::int32_t runs = CellPolicies(cell).controller().search_runs();
+  if (runs == 0) return {};
+  const auto decode_time = [&](const PlanSequence& sequence) {
+    const ChildOutcome run = in_child([&] {
+      const CellPolicies policies(cell, sequence);
+      scheduler::Scheduler scheduler(cell.run_spec(), policies.view());
+      backend::run(scheduler, *backend::make_world("sim", world_spec(cell, policies, "")));
+      const auto& m = scheduler.metrics();
+      return std::to_string(scheduler.failure().empty() ? m.end_ns - m.prefill_end_ns : kNever);
+    });
+    if (!run.ended) throw UserError("the search for plans: {}", run.text);
+    return static_cast<TimeNs>(std::stoll(run.text));
+  };
+  return search_plans(cell.tokens - cell.spec.experiment.prompt_tokens, cell.model.shape.layers,
+                      runs, decode_time);
+}
+
 }  // namespace
 
-CellPolicies::CellPolicies(const Cell& cell) : cell_(cell) {
+CellPolicies::CellPolicies(const Cell& cell, std::span<const policy::StagePlan> sequence)
+    : cell_(cell) {
   const auto spec = cell.run_spec();
   const BlockId blocks = spec.geometry.blocks_per_layer;
   predictor_ = cell.system.predictor.make({cell.trace.get(), cell.spec.experiment.seed});
-  controller_ = cell.system.controller.make({spec.layers, blocks, spec.geometry.block_neurons});
+  controller_ =
+      cell.system.controller.make({spec.layers, blocks, spec.geometry.block_neurons, sequence});
   loader_ = cell.system.loader.make({spec.geometry.block_bytes});
   future_ = std::make_unique<scheduler::FutureSets>(spec, view());
   cache_ =
@@ -88,18 +126,10 @@ scheduler::RunSpec Cell::run_spec() const {
 
 CellResult run_cell(const Cell& cell, const std::string& backend_name, const LogPaths& logs) {
   const auto from = std::chrono::steady_clock::now();
-  const CellPolicies policies(cell);
+  const PlanSequence sequence = search(cell);
+  const CellPolicies policies(cell, sequence);
   scheduler::Scheduler scheduler(cell.run_spec(), policies.view());
-  backend::WorldSpec world;
-  world.platform = &cell.platform.platform;
-  world.shape = cell.model.shape;
-  world.geometry = cell.geometry;
-  world.synchronisation = cell.system.synchronisation;
-  world.prediction = cell.prediction;
-  world.predictor = &policies.predictor();
-  world.seed = cell.spec.experiment.seed;
-  world.log = logs.play;
-  const auto backend = backend::make_world(backend_name, world);
+  const auto backend = backend::make_world(backend_name, world_spec(cell, policies, logs.play));
   CellResult result;
   try {
     result = carry_out(cell, scheduler, *backend, backend_name, logs.record);

@@ -35,9 +35,11 @@ struct Cell {
 // cell's sizes.
 class CellPolicies {
  public:
-  explicit CellPolicies(const Cell& cell);
+  // `sequence` is for a controller with search_runs() > 0 and outlives this.
+  explicit CellPolicies(const Cell& cell, std::span<const policy::StagePlan> sequence = {});
   scheduler::Policies view() const;
   const policy::Predictor& predictor() const { return *predictor_; }
+  const policy::Controller& controller() const { return *controller_; }
 
  private:
   const Cell& cell_;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "engine/base/types.h"
 #include "engine/policy/registry.h"
@@ -38,6 +39,7 @@ enum class Predicts : std::uint8_t {
 // Seen at T_F(n): the blocks of the final prediction that have not arrived.
 struct ControlState {
   LayerId layer = 0;
+  StepId step = 0;               // of decode: decoded token · layers + layer
   BlockId remaining_blocks = 0;  // R(n), in flight included
 };
 
@@ -49,6 +51,7 @@ class Controller {
     LayerId layers = 0;
     BlockId blocks_per_layer = 0;
     std::int32_t block_neurons = 1;
+    std::span<const StagePlan> sequence{};  // by step: what a search has found
   };
 
   virtual ~Controller() = default;
@@ -60,6 +63,9 @@ class Controller {
   virtual Plan coarsest() const = 0;
 
   virtual Predicts predicts() const { return Predicts::refined; }
+
+  // > 0: before the run, a search with so many simulated runs finds Context::sequence.
+  virtual std::int32_t search_runs() const { return 0; }
 };
 
 }  // namespace leanstream::policy
