@@ -52,8 +52,9 @@ void Scheduler::not_read(const Ticket& ticket, const Completion& completion, Pay
     if (taken_back) {
       --tally_.blocks_read;
       ++tally_.blocks_cancelled;
-      // What was counted as redundant at T_F was not read after all.
-      if (work != nullptr && work->final && !work->wanted.test(b)) --tally_.blocks_redundant;
+      // What was counted as redundant at T_F was not read after all. A layer that is over had all
+      // it wanted.
+      if (work == nullptr || (work->final && !work->wanted.test(b))) --tally_.blocks_redundant;
     } else {
       ++tally_.read_errors;
     }
