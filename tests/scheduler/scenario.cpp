@@ -1,5 +1,7 @@
 #include "tests/scheduler/scenario.h"
 
+#include <map>
+
 #include "engine/config/document.h"
 #include "engine/config/parameters.h"
 #include "experiments/run/system_file.h"
@@ -237,7 +239,12 @@ SmallRun run_of(const Raw& raw, const run::SystemSpec& system) {
   run.block_neurons = raw.block_neurons;
   run.costs = raw.costs;
   run.fail_ticket = raw.failed_ticket;
-  for (const ReadError& error : raw.read_errors) run.read_errors[error.ticket] = error.blocks;
+  run.unreadable = [errors = raw.read_errors](TicketId ticket, std::span<const BlockId>) {
+    for (const ReadError& error : errors) {
+      if (error.ticket == ticket) return error.blocks;
+    }
+    return std::vector<BlockId>();
+  };
   run.activations = std::make_shared<SmallActivations>(run.tokens, run.layers, run.ffn);
   for (TokenId t = 0; t < run.tokens; ++t) {
     for (LayerId l = 0; l < run.layers; ++l) {

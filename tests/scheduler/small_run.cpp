@@ -130,11 +130,11 @@ Completion VirtualWorld::complete(const Running& r) {
   if (c.kind == CommandKind::read) {
     const auto back = c.blocks.subspan(r.blocks);
     auto& lost = not_read_.emplace_back(back.begin(), back.end());
-    if (!lost.empty()) done.status = Status::cancelled;
-    if (const auto error = read_errors.find(c.ticket); error != read_errors.end()) {
-      done.status = Status::error;
-      lost.insert(lost.end(), error->second.begin(), error->second.end());
+    if (unreadable) {
+      const auto failed = unreadable(c.ticket, c.blocks.first(r.blocks));
+      lost.insert(lost.end(), failed.begin(), failed.end());
     }
+    if (!lost.empty()) done.status = back.empty() ? Status::error : Status::cancelled;
     done.not_read = lost;
     auto& latencies = request_ns_.emplace_back();
     for_each_request(c, [&](std::size_t first, std::size_t n) {
@@ -193,7 +193,7 @@ void SmallRun::run() {
   Scheduler scheduler(s, {p.get(), c.get(), k.get(), l.get(), activations.get()});
   VirtualWorld world(costs, *p, ffn);
   world.fail_ticket = fail_ticket;
-  world.read_errors = read_errors;
+  world.unreadable = unreadable;
   backend::run(scheduler, world);
   transcript = world.transcript;
   submitted_ns = world.submitted_ns;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,6 +62,9 @@ struct Costs {
   TimeNs prediction = 40;
 };
 
+// Which of the blocks that a read has read are not there; empty: none ever.
+using Unreadable = std::function<std::vector<BlockId>(TicketId, std::span<const BlockId>)>;
+
 // One flash queue, one accelerator, one processor; each serves in order. A read takes `read`, then
 // `read_block` for each block. Everything that ends at one date is one batch. Keeps a transcript of
 // all commands.
@@ -77,8 +80,8 @@ class VirtualWorld final : public backend::Backend {
   std::vector<std::string> transcript;
   std::vector<TimeNs> submitted_ns;  // of each line
   std::int64_t blocks_read = 0;
-  TicketId fail_ticket = 0;                              // completes as failed
-  std::map<TicketId, std::vector<BlockId>> read_errors;  // these blocks of these reads are not read
+  TicketId fail_ticket = 0;  // completes as failed
+  Unreadable unreadable;
 
  private:
   enum Unit : std::uint8_t { flash, accelerator, processor, none };
@@ -125,7 +128,7 @@ struct SmallRun : RunSpec {
   Costs costs;
   std::uint64_t seed = 1;
   TicketId fail_ticket = 0;
-  std::map<TicketId, std::vector<BlockId>> read_errors;
+  Unreadable unreadable;
   std::shared_ptr<SmallActivations> activations;   // random ones by default
   std::shared_ptr<policy::Predictor> predictions;  // instead of what `predictor` names
 
