@@ -3,22 +3,9 @@
 #include <algorithm>
 
 #include "engine/backend/run_loop.h"
-#include "engine/config/document.h"
 #include "engine/scheduler/future_sets.h"
 
 namespace leanstream::scheduler {
-namespace {
-
-template <typename Kind>
-std::unique_ptr<Kind> make(const std::string& yaml, const typename Kind::Context& context) {
-  config::Diagnostics diagnostics;
-  const auto document = config::parse_document(yaml, "test", diagnostics);
-  const auto choice = policy::Registry<Kind>::instance().choose(document.root, diagnostics);
-  diagnostics.throw_if_any();
-  return choice.make(context);
-}
-
-}  // namespace
 
 VirtualWorld::Unit VirtualWorld::unit_of(CommandKind kind) {
   switch (kind) {
@@ -183,12 +170,12 @@ void SmallRun::run() {
   if (!activations) activations = std::make_shared<SmallActivations>(tokens, layers, ffn, seed);
   const RunSpec s = spec();
   std::shared_ptr<policy::Predictor> p = predictions;
-  if (!p) p = make<policy::Predictor>(predictor, {activations.get(), seed});
-  const auto k = make<policy::Controller>(
+  if (!p) p = make_policy<policy::Predictor>(predictor, {activations.get(), seed});
+  const auto k = make_policy<policy::Controller>(
       controller, {layers, s.geometry.blocks_per_layer, s.geometry.block_neurons});
-  const auto l = make<policy::Loader>(loader, {s.geometry.block_bytes});
+  const auto l = make_policy<policy::Loader>(loader, {s.geometry.block_bytes});
   const FutureSets future(s, {p.get(), nullptr, k.get(), l.get(), activations.get()});
-  const auto c = make<policy::CachePolicy>(
+  const auto c = make_policy<policy::CachePolicy>(
       cache, {layers, s.geometry.blocks_per_layer, slots, prompt_tokens, &future});
   Scheduler scheduler(s, {p.get(), c.get(), k.get(), l.get(), activations.get()});
   VirtualWorld world(costs, *p, ffn);

@@ -11,6 +11,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/base/random.h"
+#include "engine/config/document.h"
 #include "engine/model/activations.h"
 #include "engine/scheduler/scheduler.h"
 
@@ -61,6 +62,16 @@ struct Costs {
   TimeNs attention = 200, block = 20, head = 300;
   TimeNs prediction = 40;
 };
+
+// A policy as a system file names it: "lru" or "{policy: window, tokens: 5}".
+template <typename Kind>
+std::unique_ptr<Kind> make_policy(const std::string& yaml, const typename Kind::Context& context) {
+  config::Diagnostics diagnostics;
+  const auto document = config::parse_document(yaml, "test", diagnostics);
+  const auto choice = policy::Registry<Kind>::instance().choose(document.root, diagnostics);
+  diagnostics.throw_if_any();
+  return choice.make(context);
+}
 
 // Which of the blocks that a read has read are not there; empty: none ever.
 using Unreadable = std::function<std::vector<BlockId>(TicketId, std::span<const BlockId>)>;
