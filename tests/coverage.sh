@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 folders=(engine/scheduler engine/policy)
 build=build/coverage
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER=g++ \
-  -DCMAKE_CXX_FLAGS=--coverage -DLEANSTREAM_WITH_SIMGRID=OFF >"$build.log" || { cat "$build.log" && exit 1; }
+  -DCMAKE_CXX_FLAGS=--coverage -DLEANSTREAM_WITH_SIMGRID=OFF >"$build.log" ||
+  { cat "$build.log" && exit 1; }
 cmake --build "$build" --target scheduler_test policy_test
 find "$build" -name '*.gcda' -delete
 for test in scheduler policy; do "$build/tests/$test/${test}_test" >"$build/$test.txt"; done
