@@ -52,8 +52,9 @@ void Scheduler::not_read(const Ticket& ticket, const Completion& completion, Pay
     if (taken_back) {
       --tally_.blocks_read;
       ++tally_.blocks_cancelled;
-      // What was counted as redundant at T_F was not read after all.
-      if (work != nullptr && work->final && !work->wanted.test(b)) --tally_.blocks_redundant;
+      // What was counted as redundant at T_F was not read after all. A layer that is over had all
+      // it wanted.
+      if (work == nullptr || (work->final && !work->wanted.test(b))) --tally_.blocks_redundant;
     } else {
       ++tally_.read_errors;
     }
@@ -83,9 +84,11 @@ void Scheduler::publish(Part& part) {
   for (const std::int32_t index : part.arrived) {
     const auto& blocks = payloads_[static_cast<std::size_t>(index)].blocks;
     for (const BlockId b : blocks) arena_.arrived(part.layer, b);
-    // A redundant read may end when its step is long over: it arrives now, for whoever wants it
-    // now.
-    policies_.cache->inserted(part.layer, blocks, std::max(opened_step_, part.step));
+    // A redundant read may end when its step is long over, and in a model of one layer the next
+    // token's blocks come while this one's are computed: they arrive now, for whoever wants them.
+    const bool at_work = current_ != nullptr && current_->layer == part.layer;
+    const StepId step = at_work ? opened_step_ : std::max(opened_step_, part.step);
+    policies_.cache->inserted(part.layer, blocks, step);
     for (LayerWork* work : {current_, next_}) {
       if (work == nullptr || !work->final || work->layer != part.layer) continue;
       for (const BlockId b : blocks) {

@@ -175,6 +175,7 @@ TimeNs Scheduler::expected_rest_ns() const {
   TimeNs rest = current_->attention_done ? 0 : running_ns(pace_.attention_ns);
   if (current_->final) {
     rest += (current_->wanted_blocks - current_->computed.count()) * pace_.compute_block_ns.value();
+    if (current_->layer + 1 == spec_.layers) rest += pace_.head_ns.value();  // before layer 0
   }
   return rest;
 }

@@ -45,7 +45,7 @@ void Scheduler::evict(Tier tier, LayerId only, BlockId count) {
   };
   if (current_ != nullptr && current_->predicted) {
     kept_ = current_->wanted;
-    if (tier == Tier::computed) kept_ -= current_->computed;
+    if (tier >= Tier::computed) kept_ -= current_->computed;
     keep(current_->layer, kept_);
   }
   if (next_ != nullptr && next_->predicted) {
@@ -55,10 +55,7 @@ void Scheduler::evict(Tier tier, LayerId only, BlockId count) {
       next_->to_read_stale = true;
     }
   }
-  victims_.clear();
-  const LayerId layer = current_ != nullptr ? current_->layer : spec_.layers - 1;
-  policies_.cache->victims({evictable_, layer, arena_.all_resident(), evictable_as_of_}, count,
-                           victims_);
+  name_victims(tier, count);
   LEANSTREAM_CHECK(victims_.size() <= static_cast<std::size_t>(count), "{} victims for {} blocks",
                    victims_.size(), count);
   for (const auto& [l, b] : victims_) {
@@ -67,6 +64,28 @@ void Scheduler::evict(Tier tier, LayerId only, BlockId count) {
     arena_.evict(l, b);
     note_wasted(l, b);
   }
+}
+
+// The policy's choice of evictable_; of what it keeps the lowest layers and blocks.
+void Scheduler::name_victims(Tier tier, BlockId count) {
+  victims_.clear();
+  if (tier != Tier::kept) {
+    const LayerId layer = current_ != nullptr ? current_->layer : spec_.layers - 1;
+    return policies_.cache->victims({evictable_, layer, arena_.all_resident(), evictable_as_of_},
+                                    count, victims_);
+  }
+  for (LayerId l = 0; l < spec_.layers; ++l) {
+    evictable_[static_cast<std::size_t>(l)].for_each([&](BlockId b) {
+      if (static_cast<BlockId>(victims_.size()) < count) victims_.push_back({l, b});
+    });
+  }
+}
+
+// Nothing is under way: demand waits for room that the cache policy gives to nobody. It gets it.
+void Scheduler::force_room() {
+  if (current_ == nullptr || !current_->final) return;
+  evict(Tier::kept, quotas_.shared() || prefilling_ ? kNone : current_->layer, 1);
+  pump_reads();
 }
 
 // A block that was prefetched and goes before its layer's final prediction was read for nothing.
@@ -85,6 +104,7 @@ void Scheduler::drop_above_quota() {
   quotas_.fix();
   for (LayerId l = 0; l < spec_.layers; ++l) {
     evict(Tier::unwanted, l, arena_.held(l) - quotas_.of(l));
+    evict(Tier::kept, l, arena_.held(l) - quotas_.of(l));
   }
 }
 

@@ -161,6 +161,7 @@ void Scheduler::decide() {
   pump_predictions();
   pump_reads();
   pump_releases();
+  if (outstanding_ == 0) force_room();
   hash_commands();
   LEANSTREAM_CHECK(outstanding_ > 0, "nothing is under way and nothing can be");
 }

@@ -53,8 +53,9 @@ class Scheduler {
   void check_conservation() const;
 
  private:
-  // What may be evicted for a part, tried in this order.
-  enum class Tier : std::uint8_t { unwanted, next_layer, computed };
+  // What may be evicted for a part, tried in this order; `kept`: what the cache policy would never
+  // give up.
+  enum class Tier : std::uint8_t { unwanted, next_layer, computed, kept };
 
   struct Payload {  // the spans of a read or a release
     std::vector<BlockId> blocks;
@@ -139,6 +140,8 @@ class Scheduler {
   BlockId make_room(const LayerWork& work, BlockId count);
   SlotId free_slots(LayerId layer) const;
   void evict(Tier tier, LayerId only, BlockId count);
+  void name_victims(Tier tier, BlockId count);
+  void force_room();
   void drop_above_quota();
 
   // releases.cpp: the accelerator

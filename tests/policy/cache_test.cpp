@@ -11,6 +11,7 @@
 #include "engine/config/document.h"
 #include "engine/policy/cache/bit_counters.h"
 #include "engine/policy/cache/cache_policy.h"
+#include "tests/scheduler/small_run.h"
 
 namespace leanstream::policy {
 namespace {
@@ -19,11 +20,7 @@ constexpr LayerId kLayers = 3;
 constexpr BlockId kBlocks = 70;
 
 std::unique_ptr<CachePolicy> make(const std::string& yaml, SlotId slots, TokenId prompt = 0) {
-  config::Diagnostics diagnostics;
-  const auto document = config::parse_document(yaml, "test", diagnostics);
-  const auto choice = Registry<CachePolicy>::instance().choose(document.root, diagnostics);
-  diagnostics.throw_if_any();
-  return choice.make({kLayers, kBlocks, slots, prompt});
+  return scheduler::make_policy<CachePolicy>(yaml, {kLayers, kBlocks, slots, prompt});
 }
 
 BlockSet random_set(RandomStream& random, int of_ten) {
@@ -166,6 +163,71 @@ TEST(Cache, WindowThatHoldsEverythingDropsNothing) {
   window->used(0, BlockSet(kBlocks), 0);
   window->expired(0, resident, kLayers, dropped);
   EXPECT_TRUE(dropped.empty());
+}
+
+// Blocks 0 … 9 of every layer for each of 10 tokens, and one other block each.
+std::unique_ptr<CachePolicy> hot_cold_after_prompt(const std::string& yaml, SlotId slots) {
+  constexpr TokenId kPrompt = 10;
+  auto policy = make(yaml, slots, kPrompt);
+  for (LayerId l = 0; l < kLayers; ++l) {
+    EXPECT_EQ(policy->always_computed(l), nullptr);
+    for (TokenId t = 0; t < kPrompt; ++t) {
+      BlockSet used(kBlocks);
+      for (BlockId b = 0; b < 10; ++b) used.set(b);
+      used.set(20 + 2 * t);
+      policy->used(l, used, t * kLayers + l);
+    }
+  }
+  BlockSet resident(kBlocks), dropped(kBlocks);
+  for (LayerId l = 0; l < kLayers; ++l) policy->expired(l, resident, kPrompt * kLayers, dropped);
+  EXPECT_TRUE(dropped.empty());
+  return policy;
+}
+
+TEST(Cache, HotColdPinsTheMostUsedBlocksUpToItsShareAndToWhatATokenWants) {
+  for (const auto& [share, expected] : {std::pair(0.0, 0), {0.25, 15}, {0.5, 30}, {1.0, 30}}) {
+    const auto policy =
+        hot_cold_after_prompt(fmt::format("{{policy: hot_cold, hot_share: {}}}", share), 60);
+    BlockId hot = 0;
+    for (LayerId l = 0; l < kLayers; ++l) {
+      ASSERT_NE(policy->always_computed(l), nullptr);
+      policy->always_computed(l)->for_each([&](BlockId b) { EXPECT_LT(b, 10); });
+      hot += policy->always_computed(l)->count();
+    }
+    EXPECT_EQ(hot, expected) << share;
+  }
+}
+
+TEST(Cache, HotColdGivesUpColdBlocksByLastUseAndHotOnesLast) {
+  const auto policy = hot_cold_after_prompt("{policy: hot_cold, hot_share: 50%}", 60);
+  const std::vector<BlockId> arrived{69};
+  policy->inserted(1, arrived, 10 * kLayers + 1);
+  BlockSet all(kBlocks);
+  for (const BlockId b : {0, 9, 20, 38, 69}) all.set(b);
+  const std::vector<BlockSet> evictable{BlockSet(kBlocks), all, BlockSet(kBlocks)};
+  std::vector<BlockRef> out;
+  policy->victims({evictable, 1}, 4, out);
+  EXPECT_EQ(out, (std::vector<BlockRef>{{1, 20}, {1, 38}, {1, 69}, {1, 0}}));
+}
+
+// Where tokens share half of their blocks those are worth a place; where they share none, none is.
+TEST(Cache, HotColdSearchesItsShareOnThePrompt) {
+  const auto shared = hot_cold_after_prompt("hot_cold", 60);
+  BlockId hot = 0;
+  for (LayerId l = 0; l < kLayers; ++l) hot += shared->always_computed(l)->count();
+  EXPECT_EQ(hot % 6, 0) << "a tenth of 60 slots";
+  const auto apart = make("hot_cold", 60, 7);
+  for (LayerId l = 0; l < kLayers; ++l) {
+    for (TokenId t = 0; t < 7; ++t) {
+      BlockSet used(kBlocks);
+      for (BlockId b = 10 * t; b < 10 * t + 10; ++b) used.set(b);
+      apart->used(l, used, t * kLayers + l);
+    }
+  }
+  BlockSet resident(kBlocks), dropped(kBlocks);
+  apart->expired(0, resident, 7 * kLayers, dropped);
+  for (LayerId l = 0; l < kLayers; ++l) EXPECT_TRUE(apart->always_computed(l)->empty());
+  EXPECT_THROW(make("hot_cold", 60), UserError);
 }
 
 TEST(Registry, UnknownNamesListTheValidOnesAndTheNearest) {

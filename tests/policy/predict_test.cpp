@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
-#include "engine/config/document.h"
 #include "engine/policy/predict/predictor.h"
 #include "engine/policy/predict/score_model.h"
 #include "tests/scheduler/small_run.h"
@@ -36,11 +35,7 @@ double share_in_common(const std::vector<bool>& a, const std::vector<bool>& b) {
 }
 
 std::unique_ptr<Predictor> make(const std::string& yaml, const model::Activations& activations) {
-  config::Diagnostics diagnostics;
-  const auto document = config::parse_document(yaml, "test", diagnostics);
-  const auto choice = Registry<Predictor>::instance().choose(document.root, diagnostics);
-  diagnostics.throw_if_any();
-  return choice.make({&activations, 7});
+  return scheduler::make_policy<Predictor>(yaml, {&activations, 7});
 }
 
 class Codes {

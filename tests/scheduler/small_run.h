@@ -2,14 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <deque>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/backend/backend.h"
 #include "engine/base/random.h"
+#include "engine/config/document.h"
 #include "engine/model/activations.h"
 #include "engine/scheduler/scheduler.h"
 
@@ -61,127 +63,75 @@ struct Costs {
   TimeNs prediction = 40;
 };
 
-// One flash queue, one accelerator, one processor; each serves in order. Everything that ends at
-// one date is one batch. Keeps a transcript of all commands.
+// A policy as a system file names it: "lru" or "{policy: window, tokens: 5}".
+template <typename Kind>
+std::unique_ptr<Kind> make_policy(const std::string& yaml, const typename Kind::Context& context) {
+  config::Diagnostics diagnostics;
+  const auto document = config::parse_document(yaml, "test", diagnostics);
+  const auto choice = policy::Registry<Kind>::instance().choose(document.root, diagnostics);
+  diagnostics.throw_if_any();
+  return choice.make(context);
+}
+
+// Which of the blocks that a read has read are not there; empty: none ever.
+using Unreadable = std::function<std::vector<BlockId>(TicketId, std::span<const BlockId>)>;
+
+// One flash queue, one accelerator, one processor; each serves in order. A read takes `read`, then
+// `read_block` for each block. Everything that ends at one date is one batch. Keeps a transcript of
+// all commands.
 class VirtualWorld final : public backend::Backend {
  public:
   VirtualWorld(Costs costs, const policy::Predictor& predictor, std::int32_t ffn)
       : costs_(costs), predictor_(predictor), ffn_(ffn) {}
 
   TimeNs now() override { return now_; }
-
-  void submit(std::span<const Command> commands) override {
-    for (const Command& c : commands) {
-      transcript.push_back(describe(c));
-      auto& free_at = free_at_[unit(c.kind)];
-      const TimeNs start = std::max(now_, free_at);
-      free_at = start + duration(c);
-      running_.push_back({free_at, c});
-      blocks_read += c.kind == CommandKind::read ? static_cast<std::int64_t>(c.blocks.size()) : 0;
-    }
-  }
-
-  std::span<const Completion> wait(TimeNs deadline) override {
-    batch_.clear();
-    std::sort(running_.begin(), running_.end(), [](const Running& a, const Running& b) {
-      return std::pair(a.end, a.command.ticket) < std::pair(b.end, b.command.ticket);
-    });
-    if (running_.empty() || running_.front().end > deadline) {
-      now_ = deadline;
-      batch_.push_back({.time_ns = now_, .status = Status::timed_out});
-      return batch_;
-    }
-    now_ = running_.front().end;
-    scores_.clear();
-    while (!running_.empty() && running_.front().end == now_) {
-      batch_.push_back(complete(running_.front().command));
-      running_.erase(running_.begin());
-    }
-    return batch_;
-  }
+  void submit(std::span<const Command> commands) override;
+  std::span<const Completion> wait(TimeNs deadline) override;
 
   std::vector<std::string> transcript;
+  std::vector<TimeNs> submitted_ns;  // of each line
   std::int64_t blocks_read = 0;
   TicketId fail_ticket = 0;  // completes as failed
+  Unreadable unreadable;
 
  private:
+  enum Unit : std::uint8_t { flash, accelerator, processor, none };
+
   struct Running {
-    TimeNs end;
     Command command;
+    TimeNs begin = 0;
+    TimeNs end = 0;
+    std::size_t blocks = 0;  // read: that are not taken back
   };
 
-  static std::size_t unit(CommandKind kind) {
-    return kind == CommandKind::read ? 0 : kind == CommandKind::predict ? 2 : 1;
-  }
-
-  TimeNs duration(const Command& c) const {
-    const auto blocks = static_cast<TimeNs>(c.blocks.size());
-    switch (c.kind) {
-      case CommandKind::read:
-        return costs_.read + blocks * costs_.read_block;
-      case CommandKind::attention:
-        return costs_.attention;
-      case CommandKind::release:
-        return blocks * costs_.block;
-      case CommandKind::head:
-        return costs_.head;
-      case CommandKind::predict:
-        return costs_.prediction;
-      default:
-        return 0;
-    }
-  }
-
-  Completion complete(const Command& c) {
-    Completion done{.ticket = c.ticket,
-                    .time_ns = now_,
-                    .status = c.ticket == fail_ticket ? Status::failed : Status::ok,
-                    .work_ns = unit(c.kind) == 1 ? duration(c) : 0};
-    if (c.kind == CommandKind::predict) {
-      auto& codes = scores_.emplace_back(static_cast<std::size_t>(ffn_));
-      predictor_.predict(c.token, c.layer, c.feature, codes);
-      done.scores = codes;
-    }
-    return done;
-  }
-
-  // "read L1 t2: 3>0 4>1", "release L0 t2 #1: 3>0", "predict L1 t2 f8", "head t2".
-  static std::string describe(const Command& c) {
-    std::string text = name_of(c.kind);
-    if (c.layer != kNone) text += fmt::format(" L{}", c.layer);
-    text += fmt::format(" t{}", c.token);
-    if (c.kind == CommandKind::predict) text += fmt::format(" f{}", c.feature);
-    if (c.kind == CommandKind::release) text += fmt::format(" #{}", c.segment);
-    if (!c.blocks.empty()) text += ":";
-    for (std::size_t i = 0; i < c.blocks.size(); ++i) {
-      text += fmt::format(" {}>{}", c.blocks[i], c.slots[i]);
-    }
-    return text;
-  }
+  static Unit unit_of(CommandKind kind);
+  TimeNs duration(const Command& command) const;
+  void take_back(TicketId read);
+  std::string describe(const Command& command) const;
+  Completion complete(const Running& done);
 
   Costs costs_;
   const policy::Predictor& predictor_;
   std::int32_t ffn_;
   TimeNs now_ = 0;
-  std::array<TimeNs, 3> free_at_{};
+  std::array<TimeNs, 4> free_at_{};
   std::vector<Running> running_;
   std::vector<Completion> batch_;
-  std::deque<std::vector<std::uint8_t>> scores_;
+  std::deque<std::vector<std::uint8_t>> scores_;  // of the batch, as the others
+  std::deque<std::vector<BlockId>> not_read_;
+  std::deque<std::vector<TimeNs>> request_ns_;
 };
 
-// A run of the small model under policies chosen by name, as a system file would.
-struct SmallRun {
-  TokenId tokens = 6;
-  TokenId prompt_tokens = 2;
-  LayerId layers = 3;
+// A run of the small model under policies chosen by name, as a system file would. The geometry
+// follows from `ffn` and `block_neurons`.
+struct SmallRun : RunSpec {
+  SmallRun() {
+    layers = 3, tokens = 6, prompt_tokens = 2, slots = 24;
+    density = 0.5;
+  }
+
   std::int32_t ffn = 16;
   std::int32_t block_neurons = 2;
-  SlotId slots = 24;
-  double density = 0.5;
-  Select select = Select::blocks;
-  FinalAt final_at = FinalAt::residual;
-  bool refine = true;
-  ComputeOrder compute_order = ComputeOrder::priority;
   std::string predictor = "oracle";
   std::string cache = "lru";
   std::string controller = "{policy: static, omega_io: 2, omega_gpu: 2}";
@@ -189,10 +139,14 @@ struct SmallRun {
   Costs costs;
   std::uint64_t seed = 1;
   TicketId fail_ticket = 0;
-  std::shared_ptr<SmallActivations> activations;
+  Unreadable unreadable;
+  std::shared_ptr<SmallActivations> activations;   // random ones by default
+  std::shared_ptr<policy::Predictor> predictions;  // instead of what `predictor` names
 
   // Filled by run().
   std::vector<std::string> transcript;
+  std::vector<TimeNs> submitted_ns;
+  std::vector<BlockSet> final_sets;
   std::int64_t blocks_read = 0;
   std::string failure, hash;
   RunMetrics metrics;
