@@ -7,6 +7,7 @@
 #include "engine/policy/cache/cache_policy.h"
 #include "engine/policy/control/controller.h"
 #include "engine/policy/load/loader.h"
+#include "engine/policy/place/placement.h"
 #include "engine/policy/predict/predictor.h"
 
 namespace leanstream::scheduler {
@@ -66,6 +67,8 @@ enum class Scope : std::uint8_t {
 struct RunSpec {
   LayerId layers = 0;
   model::BlockGeometry geometry;
+  // In which order a layer's neurons lie on flash; null: the model's own.
+  const policy::Placement* placement = nullptr;
   SlotId slots = 0;           // the arena: memory budget ÷ block bytes
   TokenId prompt_tokens = 0;  // of `tokens`, the first ones go through prefill
   TokenId tokens = 0;

@@ -44,6 +44,12 @@ class Selection {
            std::span<std::uint32_t> units) const;
 
  private:
+  // What lies at each position on flash; the argument itself where that is the model's own order.
+  // Everything below is by position.
+  std::span<const std::uint8_t> in_flash_order(LayerId layer,
+                                               std::span<const std::uint8_t> codes) const;
+  void sum_placed(LayerId layer, std::span<const std::uint8_t> codes,
+                  std::span<std::uint32_t> units) const;
   void choose_neurons(TokenId token, std::span<const std::uint8_t> codes, const BlockSet* always,
                       BlockSet& wanted);
   void choose_blocks(TokenId token, const BlockSet* always, BlockScores& scores);
@@ -51,9 +57,11 @@ class Selection {
   model::BlockGeometry geometry_;
   Select select_;
   std::int32_t wanted_count_;
+  const policy::Placement* placement_;
   std::vector<std::vector<std::uint32_t>> units_;  // of each layer, importance of each code
   TopChoice top_;
-  BlockSet neurons_;                  // scratch
+  mutable std::vector<std::uint8_t> placed_;  // scratch
+  BlockSet neurons_;                          // scratch
   std::vector<std::uint8_t> raised_;  // scratch: codes or priorities, those of `always` highest
   std::vector<std::uint32_t> raised_units_;  // scratch
 };

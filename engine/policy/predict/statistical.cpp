@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -12,18 +13,15 @@
 namespace leanstream::policy {
 namespace {
 
-constexpr std::size_t kFeatures = 11;  // index −2 … 8
-constexpr std::size_t kFinal = kFeatures - 1;
-constexpr std::size_t kOwn = 1;
-
-// Mean over layers, exact weights on SmolLM2-135M at density 0.2; stages 3, 5, 7 interpolated.
-constexpr std::array<double, kFeatures> kPublished = {0.575, 0,     0.620, 0.685, 0.702, 0.712,
-                                                      0.721, 0.727, 0.733, 0.738, 0.742};
+// Third coordinates of the stream of errors.
+constexpr std::uint32_t kFreshErrors = 0;
+constexpr std::uint32_t kLastingErrors = 1;
 
 struct StatisticalParameters {
   std::vector<double> recall{};
-  double recall_own = 0.85;
+  std::optional<double> recall_own{};
   double recall_density = 0.2;
+  std::optional<double> error_persistence{};
 };
 
 // Recall of a layer's true top set by feature, as recorded with the trace or given. The set itself
@@ -39,40 +37,51 @@ class Statistical final : public Predictor {
                      "published where it was not"),
         config::ratio(
             "recall_own", &Parameters::recall_own,
-            "recall from the layer's own MLP input (feature -1) unless `recall` gives it; "
-            "assumed: learned predictors reach 0.75 to 0.95"),
+            "recall from the layer's own MLP input (feature -1) unless `recall` gives it; by "
+            "default the trace's or, where exact weights gave that, 0.85: assumed, learned "
+            "predictors reach 0.75 to 0.95"),
         config::ratio("recall_density", &Parameters::recall_density,
                       "density that a given recall refers to")
-            .range(0.01, 0.99)};
+            .range(0.01, 0.99),
+        config::ratio("error_persistence", &Parameters::error_persistence,
+                      "correlation of a neuron's error between consecutive tokens; by default "
+                      "the trace's, else 0: drawn anew")
+            .range(0, 0.99)};
     return parameters;
   }
 
   Statistical(const Context& context, const Parameters& parameters)
       : activations_(context.activations), noise_(context.seed, "predict.statistical") {
-    if (!parameters.recall.empty() && parameters.recall.size() != kFeatures) {
+    if (!parameters.recall.empty() && parameters.recall.size() != kRecalls) {
       throw UserError(
           "predictor statistical: recall needs {} values (features -2, -1, 0 … 8), not "
           "{}",
-          kFeatures, parameters.recall.size());
+          kRecalls, parameters.recall.size());
     }
     for (LayerId l = 0; l < activations_->layers(); ++l) weights_.push_back(fit(l, parameters));
+    const double persistence =
+        parameters.error_persistence.value_or(activations_->error_persistence());
+    if (persistence > 0) periods_.emplace(persistence, activations_->ffn(), noise_);
   }
 
   void predict(TokenId token, LayerId layer, std::int32_t feature,
                std::span<std::uint8_t> codes) const override {
     const auto f = static_cast<std::size_t>(feature + 2);
-    LEANSTREAM_CHECK(f < kFeatures, "feature {}", feature);
-    predict_codes(
-        activations_->importance(token, layer), weights_[static_cast<std::size_t>(layer)][f],
-        noise_.at(static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(layer), 0), codes);
+    LEANSTREAM_CHECK(f < kRecalls, "feature {}", feature);
+    const auto l = static_cast<std::uint32_t>(layer);
+    const ErrorSource errors =
+        periods_ ? ErrorSource{noise_.at(0, l, kLastingErrors), token, &*periods_}
+                 : ErrorSource{noise_.at(static_cast<std::uint32_t>(token), l, kFreshErrors)};
+    predict_codes(activations_->importance(token, layer),
+                  weights_[static_cast<std::size_t>(layer)][f], errors, codes);
   }
 
  private:
-  using Weights = std::array<ScoreWeights, kFeatures>;
+  using Weights = std::array<ScoreWeights, kRecalls>;
 
   Weights fit(LayerId layer, const Parameters& parameters) {
     const auto recorded = activations_->recall(layer);
-    auto recall = kPublished;
+    auto recall = kMeasuredRecall;
     double density = parameters.recall_density;
     if (!parameters.recall.empty()) {
       std::copy(parameters.recall.begin(), parameters.recall.end(), recall.begin());
@@ -81,16 +90,19 @@ class Statistical final : public Predictor {
       for (std::size_t f = 0; f < recorded.size(); ++f) {
         if (!std::isnan(recorded[f])) recall[f] = static_cast<double>(recorded[f]);
       }
-      recall[kOwn] = parameters.recall_own;
+      // A recall of 1 is that of exact weights.
+      const bool given = !recorded.empty() && recorded[kOwnRecall] < 1;
+      if (!given) recall[kOwnRecall] = kMeasuredRecall[kOwnRecall];
+      if (parameters.recall_own) recall[kOwnRecall] = *parameters.recall_own;
     }
     if (density >= 1) {
       throw UserError(
           "predictor statistical: the trace's recall was measured at density 1, where it "
           "says nothing; record it again with a lower --recall-density, or give recall");
     }
-    const double final = correlation(recall[kFinal], density);
+    const double final = correlation(recall[kFinalRecall], density);
     Weights weights;
-    for (std::size_t f = 0; f < kFeatures; ++f) {
+    for (std::size_t f = 0; f < kRecalls; ++f) {
       weights[f] = score_weights(correlation(recall[f], density), final);
     }
     return weights;
@@ -105,6 +117,7 @@ class Statistical final : public Predictor {
 
   const model::Activations* activations_;
   RandomStream noise_;
+  std::optional<ErrorPeriods> periods_;    // of errors that last
   std::map<double, double> correlations_;  // of recalls at the one density of this predictor
   std::vector<Weights> weights_;           // of each layer
 };
