@@ -64,6 +64,8 @@ CellResult run_cell(const Cell& cell, const std::string& backend_name) {
   world.prediction = cell.prediction;
   world.predictor = &policies.predictor();
   world.seed = cell.spec.experiment.seed;
+  world.fidelity = cell.spec.experiment.fidelity;
+  world.faults = cell.spec.experiment.faults.plan();
   const auto backend = backend::make_world(backend_name, world);
   backend::run(scheduler, *backend);
 
