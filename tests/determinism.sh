@@ -3,6 +3,7 @@
 #   tests/determinism.sh PROGRAM...
 # The first program runs the quickstart sweep twice, the others once each. All write the same
 # results.csv, byte for byte; `commands_hash`, of all that the scheduler asked for, is a column.
+# The same holds for a synthetic trace.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,6 +16,15 @@ sweep() {
   local begin=$SECONDS
   "$1" sweep experiments/quickstart.yaml --no-report --out "$folder/$2" >/dev/null
   echo "$1: $(($(wc -l <"$folder/$2/results.csv") - 1)) cells in $((SECONDS - begin)) s"
+}
+
+# synthesize PROGRAM TRACE: under one name and in one folder; the header holds the command line.
+synthesize() {
+  local program
+  program=$(realpath "$1")
+  (cd "$folder" &&
+    exec -a leanstream "$program" synthesize --model smollm2-135m --out trace >/dev/null)
+  mv "$folder/trace" "$folder/$2"
 }
 
 # difference NAME RESULTS: from the first run's results, at its first cell and column.
@@ -34,10 +44,16 @@ END
 }
 
 sweep "$1" first
+synthesize "$1" first.safetensors
 for program in "$@"; do
   sweep "$program" other
   if ! cmp -s "$folder/first/results.csv" "$folder/other/results.csv"; then
     difference "$program from $1" other
+    status=1
+  fi
+  synthesize "$program" other.safetensors
+  if ! cmp "$folder/first.safetensors" "$folder/other.safetensors"; then
+    echo "DIFFERENT: the synthetic trace of $program"
     status=1
   fi
 done

@@ -13,6 +13,7 @@ namespace {
 constexpr std::string_view kUnits =
     "importance: |silu(gate_j)*up_j| * ||down_j||_2 (levels[layer, code]); nll: nats; "
     "features: residual stream, unscaled";
+constexpr std::string_view kKnobPrefix = "synthetic.";
 
 // Reads single metadata entries and remembers what was wrong with them.
 class EntryReader {
@@ -28,8 +29,9 @@ class EntryReader {
   }
 
   template <typename T>
-  T number(const std::string& key, T lowest, T highest, T otherwise) {
+  T number(const std::string& key, T lowest, T highest, T otherwise, bool required = true) {
     const auto at = metadata_.find(key);
+    if (at == metadata_.end() && !required) return otherwise;
     if (at == metadata_.end()) {
       problem("metadata '{}' is missing; it is a number {} … {}", key, lowest, highest);
       return otherwise;
@@ -72,7 +74,7 @@ std::string_view to_string(TraceKind kind) {
 }
 
 Metadata to_metadata(const TraceInfo& info) {
-  return {
+  Metadata metadata = {
       {"format", std::string(kFormatName)},
       {"format_version", std::to_string(kFormatVersion)},
       {"kind", std::string(to_string(info.kind))},
@@ -84,10 +86,15 @@ Metadata to_metadata(const TraceInfo& info) {
       {"source", info.source},
       {"upstream_density", fmt::format("{}", info.upstream_density)},
       {"recall_density", fmt::format("{}", info.recall_density)},
+      {"error_persistence", fmt::format("{}", info.error_persistence)},
       {"units", std::string(kUnits)},
       {"tool", info.tool},
       {"command", info.command},
   };
+  for (const auto& [name, value] : info.knobs) {
+    metadata[std::string(kKnobPrefix) + name] = value;
+  }
+  return metadata;
 }
 
 TraceInfo from_metadata(const Metadata& metadata, std::vector<std::string>& problems) {
@@ -110,6 +117,10 @@ TraceInfo from_metadata(const Metadata& metadata, std::vector<std::string>& prob
   constexpr double kTiny = std::numeric_limits<double>::min();
   info.upstream_density = entries.number("upstream_density", kTiny, 1.0, 1.0);
   info.recall_density = entries.number("recall_density", 0.0, 1.0, 0.0);
+  info.error_persistence = entries.number("error_persistence", 0.0, 0.99, 0.0, false);
+  for (const auto& [key, value] : metadata) {
+    if (key.starts_with(kKnobPrefix)) info.knobs[key.substr(kKnobPrefix.size())] = value;
+  }
   entries.text("units");
   info.tool = entries.text("tool");
   info.command = entries.text("command", false);

@@ -11,6 +11,8 @@
 
 namespace leanstream::traces {
 
+using Metadata = std::map<std::string, std::string>;
+
 inline constexpr std::string_view kFormatName = "leanstream-trace";
 inline constexpr int kFormatVersion = 1;
 
@@ -48,13 +50,13 @@ struct TraceInfo {
   std::string source;             // the text: file, passage, licence; or the generator and its seed
   double upstream_density = 1.0;  // 0 < ρ ≤ 1 at which the layers below computed while recording
   double recall_density = 0.0;    // 0 < ρ ≤ 1 at which `recall` was measured; 0 without `recall`
+  double error_persistence = 0;   // of predictions' errors from token to token, 0 ≤ r < 1
+  Metadata knobs;                 // synthetic only: what the generator was asked for, by name
   std::string tool;               // program and version that wrote the file
   std::string command;            // the command line that repeats it
 
   friend bool operator==(const TraceInfo&, const TraceInfo&) = default;
 };
-
-using Metadata = std::map<std::string, std::string>;
 
 // The strings of the safetensors entry `__metadata__`, format name, version and units included.
 Metadata to_metadata(const TraceInfo& info);

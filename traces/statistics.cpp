@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "engine/base/error.h"
 #include "engine/model/density.h"
@@ -95,9 +96,9 @@ CacheMisses replay(const SetSequence& sets, double cache_share, TokenId warm_up)
           .belady = of(Replay::kBelady)};
 }
 
-}  // namespace
-
-Statistics statistics(const model::Activations& activations, double density) {
+// All but the cache replays, and the sets.
+std::pair<Statistics, SetSequence> measure_sets(const model::Activations& activations,
+                                                double density) {
   if (!(density > 0 && density <= 1)) {
     throw UserError("density {}: it is the share of neurons that count as active, 0 < ρ ≤ 1",
                     density);
@@ -106,16 +107,27 @@ Statistics statistics(const model::Activations& activations, double density) {
   out.density = density;
   out.active_neurons = model::kept_count(density, activations.ffn());
   out.warm_up_tokens = warm_up_tokens(activations.tokens());
-  const Selection selection = select(activations, density);
+  Selection selection = select(activations, density);
   out.importance_share = selection.importance_share;
   out.tied_at_threshold = selection.tied;
   out.chosen_by_hash_share = selection.chosen_by_hash;
   measure_overlap(selection.sets, out);
   measure_heat(selection.sets, out);
+  return {std::move(out), std::move(selection.sets)};
+}
+
+}  // namespace
+
+Statistics statistics(const model::Activations& activations, double density) {
+  auto [out, sets] = measure_sets(activations, density);
   for (std::size_t i = 0; i < kCacheShares.size(); ++i) {
-    out.cache[i] = replay(selection.sets, kCacheShares[i], out.warm_up_tokens);
+    out.cache[i] = replay(sets, kCacheShares[i], out.warm_up_tokens);
   }
   return out;
+}
+
+Statistics set_statistics(const model::Activations& activations, double density) {
+  return measure_sets(activations, density).first;
 }
 
 std::optional<double> perplexity(const Trace& trace, TokenId context) {

@@ -54,6 +54,9 @@ struct Statistics {
 // 0 < density ≤ 1 (else UserError).
 Statistics statistics(const model::Activations& activations, double density);
 
+// The same without `cache`, whose replays take most of the time.
+Statistics set_statistics(const model::Activations& activations, double density);
+
 // exp(mean nll) over the tokens whose nll is known, and over those with at least `context` tokens
 // before them; nothing when none is known.
 std::optional<double> perplexity(const Trace& trace, TokenId context = 0);

@@ -28,6 +28,7 @@ class Trace final : public model::Activations {
   std::int32_t ffn() const override { return info().model.ffn; }
   std::span<const std::uint8_t> importance(TokenId token, LayerId layer) const override;
   std::span<const float> levels(LayerId layer) const override;
+  double error_persistence() const override { return info().error_persistence; }
 
   // Vocabulary ids; all zero in traces without a text.
   std::span<const std::int32_t> token_ids() const { return contents_.token_ids; }

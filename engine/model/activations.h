@@ -33,6 +33,9 @@ class Activations {
   // was not measured.
   virtual std::span<const float> recall(LayerId /*layer*/) const { return {}; }
   virtual double recall_density() const { return 0; }
+
+  // Correlation of a neuron's prediction error between consecutive tokens, 0 ≤ r < 1.
+  virtual double error_persistence() const { return 0; }
 };
 
 }  // namespace leanstream::model

@@ -45,6 +45,8 @@ Json header_json(const traces::Trace& trace) {
           {"source", info.source},
           {"upstream_density", info.upstream_density},
           {"recall_density", info.recall_density},
+          {"error_persistence", info.error_persistence},
+          {"knobs", info.knobs},
           {"tool", info.tool},
           {"command", info.command},
           {"tokens", trace.tokens()},
@@ -87,6 +89,8 @@ void print_header(const traces::Trace& trace) {
              trace.ffn(), info.model.hidden);
   fmt::print("  weights           {}\n", info.model.hash.empty() ? "none" : info.model.hash);
   fmt::print("  source            {}\n", info.source);
+  for (const auto& [name, value] : info.knobs)
+    fmt::print("  asked for         {} {}\n", name, value);
   fmt::print("  upstream density  {}\n", info.upstream_density);
   fmt::print("  written by        {}  ({})\n", info.tool, info.command);
   fmt::print("  features          {}\n", trace.has_features() ? "index −2 … 8" : "none");

@@ -34,16 +34,22 @@ Json platform_json(const platform::LoadedPlatform& p) {
 
 Json trace_json(const traces::Trace& trace) {
   const auto& info = trace.info();
-  return {{"path", trace.path()},
-          {"hash", hash_file(trace.path())},
-          {"kind", std::string(traces::to_string(info.kind))},
-          {"model", info.model.name},
-          {"source", info.source},
-          {"upstream_density", info.upstream_density},
-          {"recall_density", info.recall_density},
-          {"tokens", trace.tokens()},
-          {"command", info.command}};
+  Json json{{"path", trace.path()},
+            {"hash", hash_file(trace.path())},
+            {"kind", std::string(traces::to_string(info.kind))},
+            {"model", info.model.name},
+            {"source", info.source},
+            {"upstream_density", info.upstream_density},
+            {"recall_density", info.recall_density},
+            {"tokens", trace.tokens()},
+            {"command", info.command}};
+  if (!info.knobs.empty()) json["knobs"] = info.knobs;
+  return json;
 }
+
+constexpr const char* kSynthetic =
+    "Synthetic activations: no model computed them, so these figures show how the systems compare "
+    "under the assumptions that the trace's knobs state, not what a model does.";
 
 // Appends an object of a cell under its name unless it is there.
 void add_once(Json& list, const std::string& name, const Json& value) {
@@ -82,6 +88,7 @@ Json manifest(const std::vector<Cell>& cells, const std::string& backend,
              platform::table().write(cell.platform.platform));
     add_once(models, cell.model.shape.name, model::table().write(cell.model.shape));
     if (!traces.contains(cell.trace->path())) traces[cell.trace->path()] = trace_json(*cell.trace);
+    if (cell.trace->info().kind == traces::TraceKind::kSynthetic) add_notes(notes, {kSynthetic});
     add_notes(notes, cell.system.notes);
   }
   Json configuration{{"experiment", experiment_table().write(experiment)},

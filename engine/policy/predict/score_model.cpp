@@ -5,6 +5,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/hash.h"
+#include "engine/base/normal.h"
 
 namespace leanstream::policy {
 namespace {
@@ -14,20 +15,6 @@ constexpr std::size_t kRanks = 4096;  // resolution of ranks
 constexpr std::int32_t kReach = 4;    // scores lie within ±4
 constexpr std::size_t kBins = 512;    // of scores, over ±kReach
 constexpr std::int32_t kBinWidth = 2 * kReach * kOne / static_cast<std::int32_t>(kBins);
-
-double normal_cdf(double x) {
-  return 0.5 * std::erfc(-x / std::sqrt(2.0));
-}
-
-double normal_quantile(double p) {
-  double low = -8;
-  double high = 8;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = 0.5 * (low + high);
-    (normal_cdf(middle) < p ? low : high) = middle;
-  }
-  return 0.5 * (low + high);
-}
 
 // Normal scores of ranks and ranks of normal scores, rounded to integers once.
 struct NormalTables {

@@ -11,6 +11,15 @@
 
 namespace leanstream::policy {
 
+inline constexpr std::size_t kRecalls = 11;   // of features −2, −1, 0 … 8
+inline constexpr std::size_t kOwnRecall = 1;  // feature −1, the layer's own MLP input
+inline constexpr std::size_t kFinalRecall = 10;
+
+// Recall at density 0.2, mean over layers of SmolLM2-135M: exact weights on features of the layer
+// before (stages 3, 5, 7 interpolated). With exact weights −1 would be exact; 0.85 is assumed.
+inline constexpr std::array<double, kRecalls> kMeasuredRecall = {
+    0.575, 0.85, 0.620, 0.685, 0.702, 0.712, 0.721, 0.727, 0.733, 0.738, 0.742};
+
 // P(Φ(b) ≥ 1 − d | Φ(a) ≥ 1 − d) for normal scores a, b with the given correlation: the recall of
 // the top share d. Numerical integration, error below 1e-4.
 double recall_of_correlation(double correlation, double density);

@@ -12,14 +12,6 @@
 namespace leanstream::policy {
 namespace {
 
-constexpr std::size_t kFeatures = 11;  // index −2 … 8
-constexpr std::size_t kFinal = kFeatures - 1;
-constexpr std::size_t kOwn = 1;
-
-// Mean over layers, exact weights on SmolLM2-135M at density 0.2; stages 3, 5, 7 interpolated.
-constexpr std::array<double, kFeatures> kPublished = {0.575, 0,     0.620, 0.685, 0.702, 0.712,
-                                                      0.721, 0.727, 0.733, 0.738, 0.742};
-
 struct StatisticalParameters {
   std::vector<double> recall{};
   double recall_own = 0.85;
@@ -49,11 +41,11 @@ class Statistical final : public Predictor {
 
   Statistical(const Context& context, const Parameters& parameters)
       : activations_(context.activations), noise_(context.seed, "predict.statistical") {
-    if (!parameters.recall.empty() && parameters.recall.size() != kFeatures) {
+    if (!parameters.recall.empty() && parameters.recall.size() != kRecalls) {
       throw UserError(
           "predictor statistical: recall needs {} values (features -2, -1, 0 … 8), not "
           "{}",
-          kFeatures, parameters.recall.size());
+          kRecalls, parameters.recall.size());
     }
     for (LayerId l = 0; l < activations_->layers(); ++l) weights_.push_back(fit(l, parameters));
   }
@@ -61,18 +53,18 @@ class Statistical final : public Predictor {
   void predict(TokenId token, LayerId layer, std::int32_t feature,
                std::span<std::uint8_t> codes) const override {
     const auto f = static_cast<std::size_t>(feature + 2);
-    LEANSTREAM_CHECK(f < kFeatures, "feature {}", feature);
+    LEANSTREAM_CHECK(f < kRecalls, "feature {}", feature);
     predict_codes(
         activations_->importance(token, layer), weights_[static_cast<std::size_t>(layer)][f],
         noise_.at(static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(layer), 0), codes);
   }
 
  private:
-  using Weights = std::array<ScoreWeights, kFeatures>;
+  using Weights = std::array<ScoreWeights, kRecalls>;
 
   Weights fit(LayerId layer, const Parameters& parameters) {
     const auto recorded = activations_->recall(layer);
-    auto recall = kPublished;
+    auto recall = kMeasuredRecall;
     double density = parameters.recall_density;
     if (!parameters.recall.empty()) {
       std::copy(parameters.recall.begin(), parameters.recall.end(), recall.begin());
@@ -81,16 +73,16 @@ class Statistical final : public Predictor {
       for (std::size_t f = 0; f < recorded.size(); ++f) {
         if (!std::isnan(recorded[f])) recall[f] = static_cast<double>(recorded[f]);
       }
-      recall[kOwn] = parameters.recall_own;
+      recall[kOwnRecall] = parameters.recall_own;
     }
     if (density >= 1) {
       throw UserError(
           "predictor statistical: the trace's recall was measured at density 1, where it "
           "says nothing; record it again with a lower --recall-density, or give recall");
     }
-    const double final = correlation(recall[kFinal], density);
+    const double final = correlation(recall[kFinalRecall], density);
     Weights weights;
-    for (std::size_t f = 0; f < kFeatures; ++f) {
+    for (std::size_t f = 0; f < kRecalls; ++f) {
       weights[f] = score_weights(correlation(recall[f], density), final);
     }
     return weights;
