@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,6 +100,19 @@ class Registry {
  private:
   std::map<std::string, Entry> entries_;
 };
+
+inline constexpr const char* kPolicyType = "a policy, or a map with its parameters";
+
+// A policy of that kind as a parameter of T, under the kind's word.
+template <typename Kind, typename T>
+config::Parameter<T> parameter(typename Registry<Kind>::Choice T::*member, std::string help) {
+  using Choice = typename Registry<Kind>::Choice;
+  return config::custom<T>(
+      Kind::kKind, member, kPolicyType,
+      [](const config::Node& node, const config::ParameterInfo&, config::Diagnostics& diagnostics)
+          -> std::optional<Choice> { return Registry<Kind>::instance().choose(node, diagnostics); },
+      [](const Choice& choice) { return choice.resolved; }, std::move(help));
+}
 
 }  // namespace leanstream::policy
 

@@ -7,6 +7,7 @@
 #include "engine/policy/cache/cache_policy.h"
 #include "engine/policy/control/controller.h"
 #include "engine/policy/load/loader.h"
+#include "engine/policy/place/placement.h"
 #include "engine/policy/predict/predictor.h"
 
 namespace leanstream::scheduler {
@@ -66,6 +67,7 @@ enum class Scope : std::uint8_t {
 struct RunSpec {
   LayerId layers = 0;
   model::BlockGeometry geometry;
+  const policy::Placement* placement = nullptr;  // on flash; null: the model's own order
   SlotId slots = 0;           // the arena: memory budget ÷ block bytes
   TokenId prompt_tokens = 0;  // of `tokens`, the first ones go through prefill
   TokenId tokens = 0;

@@ -25,6 +25,7 @@ Selection::Selection(const RunSpec& spec, const model::Activations& activations)
     : geometry_(spec.geometry),
       select_(spec.select),
       wanted_count_(wanted_count(spec)),
+      placement_(spec.placement),
       neurons_(spec.geometry.ffn) {
   const double highest = kHighestSum / geometry_.block_neurons;
   for (LayerId l = 0; l < spec.layers; ++l) {
@@ -37,8 +38,27 @@ Selection::Selection(const RunSpec& spec, const model::Activations& activations)
   }
 }
 
+std::span<const std::uint8_t> Selection::in_flash_order(LayerId layer,
+                                                        std::span<const std::uint8_t> codes) {
+  const auto order =
+      placement_ == nullptr ? std::span<const std::int32_t>{} : placement_->order(layer);
+  if (order.empty()) return codes;
+  LEANSTREAM_CHECK(order.size() == codes.size(), "a placement of {} neurons for {}", order.size(),
+                   codes.size());
+  placed_.resize(codes.size());
+  for (std::size_t p = 0; p < order.size(); ++p) {
+    placed_[p] = codes[static_cast<std::size_t>(order[p])];
+  }
+  return placed_;
+}
+
 void Selection::sum(LayerId layer, std::span<const std::uint8_t> codes,
-                    std::span<std::uint32_t> units) const {
+                    std::span<std::uint32_t> units) {
+  sum_placed(layer, in_flash_order(layer, codes), units);
+}
+
+void Selection::sum_placed(LayerId layer, std::span<const std::uint8_t> codes,
+                           std::span<std::uint32_t> units) const {
   LEANSTREAM_CHECK(codes.size() == static_cast<std::size_t>(geometry_.ffn) &&
                        units.size() == static_cast<std::size_t>(geometry_.blocks_per_layer),
                    "{} codes of {} neurons, {} blocks", codes.size(), geometry_.ffn, units.size());
@@ -47,7 +67,8 @@ void Selection::sum(LayerId layer, std::span<const std::uint8_t> codes,
 
 void Selection::choose(TokenId token, LayerId layer, std::span<const std::uint8_t> codes,
                        const BlockSet* always, BlockScores& out) {
-  sum(layer, codes, out.units);
+  codes = in_flash_order(layer, codes);
+  sum_placed(layer, codes, out.units);
   classes_of(out.units, out.priority);
   if (select_ == Select::blocks) {
     choose_blocks(token, always, out);

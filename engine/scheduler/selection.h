@@ -40,10 +40,14 @@ class Selection {
               const BlockSet* always, BlockScores& out);
 
   // Only the units.
-  void sum(LayerId layer, std::span<const std::uint8_t> codes,
-           std::span<std::uint32_t> units) const;
+  void sum(LayerId layer, std::span<const std::uint8_t> codes, std::span<std::uint32_t> units);
 
  private:
+  // What lies at each position on flash; the argument itself where that is the model's own order.
+  // Everything below is by position.
+  std::span<const std::uint8_t> in_flash_order(LayerId layer, std::span<const std::uint8_t> codes);
+  void sum_placed(LayerId layer, std::span<const std::uint8_t> codes,
+                  std::span<std::uint32_t> units) const;
   void choose_neurons(TokenId token, std::span<const std::uint8_t> codes, const BlockSet* always,
                       BlockSet& wanted);
   void choose_blocks(TokenId token, const BlockSet* always, BlockScores& scores);
@@ -51,8 +55,10 @@ class Selection {
   model::BlockGeometry geometry_;
   Select select_;
   std::int32_t wanted_count_;
+  const policy::Placement* placement_;
   std::vector<std::vector<std::uint32_t>> units_;  // of each layer, importance of each code
   TopChoice top_;
+  std::vector<std::uint8_t> placed_;  // scratch
   BlockSet neurons_;                  // scratch
   std::vector<std::uint8_t> raised_;  // scratch: codes or priorities, those of `always` highest
   std::vector<std::uint32_t> raised_units_;  // scratch

@@ -126,6 +126,7 @@ void for_each_policy(Visit visit) {
   each(policy::Registry<policy::CachePolicy>::instance());
   each(policy::Registry<policy::Controller>::instance());
   each(policy::Registry<policy::Loader>::instance());
+  each(policy::Registry<policy::Placement>::instance());
 }
 
 Json all_policies() {

@@ -70,6 +70,7 @@ scheduler::RunSpec Cell::run_spec() const {
   scheduler::RunSpec run;
   run.layers = model.shape.layers;
   run.geometry = geometry;
+  run.placement = placement.get();
   // More than every block and two stream buffers is never used.
   const Bytes most =
       static_cast<Bytes>(run.layers + 2) * static_cast<Bytes>(geometry.blocks_per_layer);

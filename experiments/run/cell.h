@@ -21,6 +21,7 @@ struct Cell {
   model::LoadedModel model;
   platform::LoadedPlatform platform;
   std::shared_ptr<const traces::Trace> trace;
+  std::shared_ptr<const policy::Placement> placement;
   model::BlockGeometry geometry;
   Bytes budget_bytes = 0;
   Bytes predictor_bytes = 0;

@@ -114,6 +114,8 @@ const config::Table<Experiment>& experiment_table() {
       config::budget("memory_budget", &E::memory_budget, "memory for blocks of the MLPs")
           .required(),
       config::integer("block_neurons", &E::block_neurons, "neurons of a block (k)").range(1, 64),
+      policy::parameter<policy::Placement>(&E::placement,
+                                           "in which order a layer's neurons lie on flash"),
       config::choice("select", &E::select,
                      {{"blocks", Select::blocks}, {"neurons", Select::neurons}},
                      "choose whole blocks, or neurons and every block that holds one"),

@@ -9,6 +9,7 @@
 #include "engine/config/document.h"
 #include "engine/config/memory_budget.h"
 #include "engine/config/parameters.h"
+#include "engine/policy/place/placement.h"
 #include "engine/scheduler/run_spec.h"
 
 namespace leanstream::run {
@@ -26,6 +27,7 @@ struct Experiment {
   config::MemoryBudget memory_budget;
   std::optional<double> bytes_per_weight;
   std::int32_t block_neurons = 1;
+  policy::Registry<policy::Placement>::Choice placement = policy::default_placement();
   scheduler::Select select = scheduler::Select::blocks;
   double density = 1.0;
   std::int32_t prompt_tokens = 0;

@@ -147,6 +147,8 @@ class Loader {
                              cell.geometry.blocks_per_layer * shape.layers;
     cell.budget_bytes = e.memory_budget.resolve(mlp_bytes, mlp_bytes + shape.resident_bytes());
     charge_predictions(cell);
+    place(cell);
+    if (diagnostics_.count() != before) return;
     std::optional<CellPolicies> policies;
     at(node["system"], [&] { policies.emplace(cell); });
     at(node["memory_budget"], [&] {
@@ -159,12 +161,28 @@ class Loader {
     });
   }
 
+  // Cells that fit the same placement on the same tokens share it.
+  void place(Cell& cell) {
+    const Experiment& e = cell.spec.experiment;
+    const Node node = cell.spec.node["placement"];
+    const std::string key = fmt::format("{} {} {} {}", e.placement.resolved.dump(), e.trace,
+                                        e.prompt_tokens, cell.density);
+    auto& placement = placements_[key];
+    at(node ? node : cell.spec.node["trace"], [&] {
+      if (!placement) {
+        placement = e.placement.make({cell.trace.get(), e.prompt_tokens, cell.density});
+      }
+      cell.placement = placement;
+    });
+  }
+
   std::string path_;
   Diagnostics& diagnostics_;
   bool sound_;
   bool readable_ = true;  // every file so far
   std::map<std::string, config::Document> documents_;
   std::map<std::string, std::shared_ptr<const traces::Trace>> traces_;
+  std::map<std::string, std::shared_ptr<const policy::Placement>> placements_;
 };
 
 }  // namespace

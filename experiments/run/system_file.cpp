@@ -6,29 +6,11 @@ namespace leanstream::run {
 namespace {
 
 using config::Diagnostics;
-using config::Json;
 using config::Node;
-using config::ParameterInfo;
-
-constexpr const char* kPolicyType = "a policy, or a map with its parameters";
-
-template <typename Kind>
-config::Parameter<SystemSpec> policy_parameter(
-    typename policy::Registry<Kind>::Choice SystemSpec::*member, const std::string& help) {
-  using Registry = policy::Registry<Kind>;
-  using Choice = typename Registry::Choice;
-  auto parse = [](const Node& node, const ParameterInfo&, Diagnostics& d) -> std::optional<Choice> {
-    return Registry::instance().choose(node, d);
-  };
-  return config::custom<SystemSpec>(
-             Kind::kKind, member, kPolicyType, parse, [](const Choice& c) { return c.resolved; },
-             help)
-      .required();
-}
 
 bool is_policy(const std::string& key) {
   for (const auto& p : system_table().describe()) {
-    if (p.name == key) return p.type_name == kPolicyType;
+    if (p.name == key) return p.type_name == policy::kPolicyType;
   }
   return false;
 }
@@ -61,7 +43,7 @@ const config::Table<SystemSpec>& system_table() {
   static const config::Table<S> table{
       config::text("description", &S::description, "one line for `list`").required(),
       config::list("notes", &S::notes, "sentences that the report prints"),
-      policy_parameter<policy::Predictor>(&S::predictor, "what is wanted"),
+      policy::parameter<policy::Predictor>(&S::predictor, "what is wanted").required(),
       config::choice("predict_cost_like", &S::predict_cost,
                      {{"nothing", CostLike::nothing},
                       {"stacked_hash", CostLike::stacked_hash},
@@ -71,9 +53,10 @@ const config::Table<SystemSpec>& system_table() {
                      {{"residual", FinalAt::residual}, {"own_input", FinalAt::own_input}},
                      "from what the final prediction of a layer is made"),
       config::flag("refine", &S::refine, "predict again as stages of the layer before complete"),
-      policy_parameter<policy::CachePolicy>(&S::cache, "what stays in memory"),
-      policy_parameter<policy::Controller>(&S::controller, "how often the units coordinate"),
-      policy_parameter<policy::Loader>(&S::loader, "what is read when"),
+      policy::parameter<policy::CachePolicy>(&S::cache, "what stays in memory").required(),
+      policy::parameter<policy::Controller>(&S::controller, "how often the units coordinate")
+          .required(),
+      policy::parameter<policy::Loader>(&S::loader, "what is read when").required(),
       config::choice("compute_order", &S::compute_order,
                      {{"priority", ComputeOrder::priority}, {"flash", ComputeOrder::flash}},
                      "order of the blocks that are there when a layer begins"),

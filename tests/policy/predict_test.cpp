@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
+#include "engine/base/hash.h"
+#include "engine/base/normal.h"
 #include "engine/config/document.h"
 #include "engine/policy/predict/predictor.h"
+#include "engine/policy/predict/score_kernel.h"
 #include "engine/policy/predict/score_model.h"
 #include "tests/scheduler/small_run.h"
 
@@ -118,6 +121,176 @@ TEST(Statistical, PredictedImportanceIsDistributedLikeTheTruth) {
     for (const std::uint8_t c : activations.importance(t, 0)) truth += c;
   }
   EXPECT_NEAR(predicted / truth, 1.0, 0.01);
+}
+
+// The definition, neuron by neuron: what the vectorised kernel must give to the last byte.
+std::vector<std::uint8_t> predict_naively(std::span<const std::uint8_t> truth, ScoreWeights weights,
+                                          const std::vector<std::uint64_t>& words) {
+  std::vector<std::uint8_t> sorted(truth.begin(), truth.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto quantile = [](double p) { return std::lround(normal_quantile(p) * 1024); };
+  const auto deviate = [](std::uint32_t word) {
+    int sum = 0;
+    for (int byte = 0; byte < 4; ++byte) sum += word >> (8 * byte) & 255;
+    return (sum * 2 - 1020) * 3547 / 1024;
+  };
+  std::vector<std::uint8_t> codes;
+  for (std::size_t j = 0; j < truth.size(); ++j) {
+    const auto [from, to] = std::equal_range(sorted.begin(), sorted.end(), truth[j]);
+    const std::int64_t middle = ((from - sorted.begin()) + (to - sorted.begin())) * 4096 /
+                                (2 * static_cast<std::int64_t>(truth.size()));
+    const auto score = static_cast<int>(
+        quantile((static_cast<double>(std::min<std::int64_t>(middle, 4095)) + 0.5) / 4096));
+    const int sum = weights.truth * score +
+                    weights.final_error * deviate(static_cast<std::uint32_t>(words[j])) +
+                    weights.stage_error * deviate(static_cast<std::uint32_t>(words[j] >> 32));
+    const int bin = std::clamp((sum / 1024 + 4096) / 16, 0, 511);
+    // The code at whose share of the neurons the bin's middle lies.
+    const auto rank = std::lround(normal_cdf((bin + 0.5) / 64 - 4) * 65536);
+    std::size_t below = 0;
+    while (true) {
+      const auto end =
+          std::upper_bound(sorted.begin(), sorted.end(), sorted[below]) - sorted.begin();
+      below = static_cast<std::size_t>(end);
+      if (below == sorted.size() || rank <= static_cast<long>(below * 65536 / sorted.size())) break;
+    }
+    codes.push_back(sorted[below - 1]);
+  }
+  return codes;
+}
+
+TEST(ScoreModel, TheKernelGivesWhatTheDefinitionSays) {
+  const scheduler::SmallActivations activations(3, 1, 1000);
+  const RandomStream random(5, "test.periods");
+  for (const std::size_t neurons : {1U, 63U, 64U, 65U, 1000U}) {
+    const ErrorPeriods periods(0.8, static_cast<std::int32_t>(neurons), random);
+    for (TokenId t = 0; t < 3; ++t) {
+      const auto truth = activations.importance(t, 0).first(neurons);
+      const ScoreWeights weights = score_weights(0.3 + 0.2 * t, 0.7);
+      std::vector<std::uint64_t> fresh, lasting;
+      for (std::size_t j = 0; j < neurons; ++j) {
+        fresh.push_back(mix(99, j));
+        const std::uint64_t epoch =
+            (static_cast<std::uint64_t>(t + 7) * periods.rates()[j] + periods.phases()[j]) >> 32;
+        lasting.push_back(mix(99 + 0xd6e8feb86659fd93ULL * epoch, j));
+      }
+      std::vector<std::uint8_t> codes(neurons);
+      predict_codes(truth, weights, {99}, codes);
+      EXPECT_EQ(codes, predict_naively(truth, weights, fresh));
+      predict_codes(truth, weights, {99, t + 7, &periods}, codes);
+      EXPECT_EQ(codes, predict_naively(truth, weights, lasting));
+    }
+  }
+}
+
+TEST(ScoreModel, EveryInstructionSetGivesTheSame) {
+  const scheduler::SmallActivations activations(1, 1, 777);
+  const auto truth = activations.importance(0, 0);
+  const ErrorPeriods periods(0.5, 777, RandomStream(5, "test.periods"));
+  ScoreKernel kernel{.final_error = 401,
+                     .stage_error = 173,
+                     .key = 3,
+                     .token = 11,
+                     .rates = periods.rates(),
+                     .phases = periods.phases()};
+  for (int c = 0; c < 256; ++c) kernel.truth[static_cast<std::size_t>(c)] = (c - 128) * 30'011;
+  for (std::size_t b = 0; b < kScoreBins; ++b) {
+    kernel.code_of_bin[b] = static_cast<std::uint8_t>(b / 2);
+  }
+  std::vector<std::uint8_t> fresh(777), lasting(777), other(777);
+  const ScoreVersion& base = score_versions().front();
+  base.fresh(kernel, truth.data(), fresh.data(), 777);
+  base.lasting(kernel, truth.data(), lasting.data(), 777);
+  EXPECT_NE(fresh, lasting);
+  for (const ScoreVersion& version : score_versions()) {
+    version.fresh(kernel, truth.data(), other.data(), 777);
+    EXPECT_EQ(other, fresh) << version.name;
+    version.lasting(kernel, truth.data(), other.data(), 777);
+    EXPECT_EQ(other, lasting) << version.name;
+  }
+}
+
+// The same truth at every token, so that predictions differ by their errors alone.
+class Constant final : public model::Activations {
+ public:
+  explicit Constant(double error_persistence = 0) : error_persistence_(error_persistence) {}
+  TokenId tokens() const override { return 200; }
+  LayerId layers() const override { return 1; }
+  std::int32_t ffn() const override { return kNeurons; }
+  std::span<const std::uint8_t> importance(TokenId, LayerId) const override {
+    return one_.importance(0, 0);
+  }
+  std::span<const float> levels(LayerId) const override { return one_.levels(0); }
+  std::span<const float> recall(LayerId) const override { return recall_; }
+  double recall_density() const override { return 0.2; }
+  double error_persistence() const override { return error_persistence_; }
+
+ private:
+  scheduler::SmallActivations one_{1, 1, kNeurons};
+  std::vector<float> recall_ = std::vector<float>(11, 0.7F);
+  double error_persistence_;
+};
+
+double equal_share(const Predictor& predictor, TokenId distance) {
+  std::vector<std::uint8_t> before(kNeurons), after(kNeurons);
+  int equal = 0;
+  for (TokenId t = 0; t < 50; ++t) {
+    predictor.predict(t, 0, 4, before);
+    predictor.predict(t + distance, 0, 4, after);
+    for (std::size_t j = 0; j < before.size(); ++j) equal += before[j] == after[j];
+  }
+  return equal / (50.0 * kNeurons);
+}
+
+TEST(Statistical, ErrorsLastAsLongAsAskedFor) {
+  const Constant activations;
+  const double by_chance = equal_share(*make("statistical", activations), 1);
+  EXPECT_LT(by_chance, 0.05);
+  for (const double persistence : {0.3, 0.7, 0.95}) {
+    const auto predictor = make(
+        fmt::format("{{policy: statistical, error_persistence: {}}}", persistence), activations);
+    for (const TokenId distance : {1, 2, 5, 20}) {
+      const double kept = std::pow(persistence, distance);
+      EXPECT_NEAR(equal_share(*predictor, distance), kept + (1 - kept) * by_chance, 0.02)
+          << persistence << " after " << distance;
+    }
+  }
+}
+
+TEST(Statistical, LastingErrorsAreAsLargeAsFreshOnes) {
+  const Constant activations;
+  const auto predictor = make("{policy: statistical, error_persistence: 0.9}", activations);
+  const std::size_t n = kNeurons / 5;
+  double sum = 0;
+  for (TokenId t = 0; t < 200; ++t) {
+    sum += share_in_common(top(activations.importance(t, 0), n), Codes(*predictor, t, 4).top(n));
+  }
+  EXPECT_NEAR(sum / 200, 0.7, 0.02);
+}
+
+TEST(Statistical, TakesFromTheTraceWhatIsNotGiven) {
+  const Constant lasting(0.9);
+  EXPECT_GT(equal_share(*make("statistical", lasting), 1), 0.85);
+  EXPECT_LT(equal_share(*make("{policy: statistical, error_persistence: 0}", lasting), 1), 0.05);
+  // The trace's recall from the layer's own input, 0.7 like the others, unless it is overruled.
+  const auto own_codes = [&](const std::string& yaml) {
+    std::vector<std::uint8_t> codes(kNeurons);
+    make(yaml, lasting)->predict(3, 0, -1, codes);
+    return codes;
+  };
+  EXPECT_EQ(own_codes("statistical"), own_codes("{policy: statistical, recall_own: 0.7}"));
+  EXPECT_NE(own_codes("statistical"), own_codes("{policy: statistical, recall_own: 0.85}"));
+}
+
+TEST(PreviousToken, PredictsWhatTheTokenBeforeUsed) {
+  const scheduler::SmallActivations activations(3, 2, 40);
+  const auto predictor = make("previous_token", activations);
+  std::vector<std::uint8_t> codes(40, 7);
+  predictor->predict(2, 1, 8, codes);
+  const auto before = activations.importance(1, 1);
+  EXPECT_TRUE(std::equal(codes.begin(), codes.end(), before.begin()));
+  predictor->predict(0, 1, -1, codes);
+  EXPECT_EQ(codes, std::vector<std::uint8_t>(40, 0));
 }
 
 TEST(Statistical, AListOfTheWrongLengthIsRefused) {

@@ -69,6 +69,38 @@ TEST(Selection, TiesDependOnTheToken) {
   EXPECT_NE(first.wanted, second.wanted);
 }
 
+// Positions 0 … 5 hold neurons 4, 1, 5, 0, 2, 3: blocks {4, 1}, {5, 0}, {2, 3}.
+class Shuffled final : public policy::Placement {
+ public:
+  std::span<const std::int32_t> order(LayerId) const override { return order_; }
+
+ private:
+  std::vector<std::int32_t> order_{4, 1, 5, 0, 2, 3};
+};
+
+TEST(Selection, BlocksAreSummedWhereTheirNeuronsLie) {
+  const SmallActivations activations(1, 1, 6);
+  const std::vector<std::uint8_t> codes{255, 2, 30, 4, 50, 0};
+  const Shuffled placement;
+  RunSpec spec = spec_of(1, 6, 2, 0.34, Select::neurons);  // two neurons: 0 and 4
+  spec.placement = &placement;
+  BlockScores scores(3);
+  Selection neurons(spec, activations);
+  neurons.choose(0, 0, codes, nullptr, scores);
+  EXPECT_TRUE(scores.wanted.test(0) && scores.wanted.test(1) && !scores.wanted.test(2));
+  const double unit = 0x1p30 / 255;
+  const std::vector<double> sums{52, 255, 34};
+  for (std::size_t b = 0; b < 3; ++b) EXPECT_NEAR(scores.units[b], sums[b] * unit, 3);
+  std::vector<std::uint32_t> alone(3);
+  neurons.sum(0, codes, alone);
+  EXPECT_EQ(alone, scores.units);
+  spec.select = Select::blocks;  // one block
+  Selection(spec, activations).choose(0, 0, codes, nullptr, scores);
+  EXPECT_TRUE(scores.wanted.test(1) && scores.wanted.count() == 1);
+  EXPECT_GT(scores.priority[1], scores.priority[0]);
+  EXPECT_GT(scores.priority[0], scores.priority[2]);
+}
+
 // What is always computed takes the place of the least important that would have been chosen.
 TEST(Selection, AlwaysComputedBlocksCountWithinTheDensity) {
   for (const Select select : {Select::blocks, Select::neurons}) {

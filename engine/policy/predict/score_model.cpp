@@ -4,30 +4,28 @@
 #include <cmath>
 
 #include "engine/base/check.h"
-#include "engine/base/hash.h"
 #include "engine/base/normal.h"
+#include "engine/policy/predict/score_kernel.h"
 
 namespace leanstream::policy {
 namespace {
 
-constexpr std::int32_t kOne = 1024;   // a normal score of 1 as an integer
-constexpr std::size_t kRanks = 4096;  // resolution of ranks
-constexpr std::int32_t kReach = 4;    // scores lie within ±4
-constexpr std::size_t kBins = 512;    // of scores, over ±kReach
-constexpr std::int32_t kBinWidth = 2 * kReach * kOne / static_cast<std::int32_t>(kBins);
+constexpr std::size_t kRanks = 4096;   // resolution of ranks
+constexpr std::uint32_t kPeriods = 3;  // third coordinate of the stream, for no other draw
 
 // Normal scores of ranks and ranks of normal scores, rounded to integers once.
 struct NormalTables {
   std::array<std::int32_t, kRanks> score_of_rank;
-  std::array<std::uint32_t, kBins> rank_of_bin;  // of kRanks · 16, at the middle of a bin
+  std::array<std::uint32_t, kScoreBins> rank_of_bin;  // of kRanks · 16, at the middle of a bin
 
   NormalTables() {
     for (std::size_t i = 0; i < kRanks; ++i) {
       const double p = (static_cast<double>(i) + 0.5) / kRanks;
-      score_of_rank[i] = static_cast<std::int32_t>(std::lround(normal_quantile(p) * kOne));
+      score_of_rank[i] = static_cast<std::int32_t>(std::lround(normal_quantile(p) * kScoreOne));
     }
-    for (std::size_t i = 0; i < kBins; ++i) {
-      const double x = (static_cast<double>(i) + 0.5) * kBinWidth / kOne - kReach;
+    for (std::size_t i = 0; i < kScoreBins; ++i) {
+      const double x =
+          (static_cast<double>(i) + 0.5) * (1 << kScoreBinBits) / kScoreOne - kScoreReach;
       rank_of_bin[i] = static_cast<std::uint32_t>(std::lround(normal_cdf(x) * kRanks * 16));
     }
   }
@@ -36,13 +34,6 @@ struct NormalTables {
 const NormalTables& tables() {
   static const NormalTables all;
   return all;
-}
-
-// About normal with unit variance kOne: the sum of four bytes (Irwin–Hall), variance 4·(256²−1)/12.
-std::int32_t noise_of(std::uint32_t word) {
-  const auto sum = static_cast<std::int32_t>((word & 255U) + (word >> 8 & 255U) +
-                                             (word >> 16 & 255U) + (word >> 24));
-  return (sum * 2 - 1020) * 3547 / 1024;  // 3547/1024 = kOne ÷ (2 · √21845)
 }
 
 }  // namespace
@@ -77,42 +68,59 @@ ScoreWeights score_weights(double stage, double final) {
   const double final_c = std::clamp(final, 0.01, 1.0);
   const double shared = std::min(total, 1 / (final_c * final_c) - 1);
   const auto weight = [&](double variance) {
-    return static_cast<std::int32_t>(std::lround(c * std::sqrt(variance) * kOne));
+    return static_cast<std::int32_t>(std::lround(c * std::sqrt(variance) * kScoreOne));
   };
   return {weight(1), weight(shared), weight(total - shared)};
 }
 
-void predict_codes(std::span<const std::uint8_t> truth, ScoreWeights weights, std::uint64_t noise,
-                   std::span<std::uint8_t> codes) {
+ErrorPeriods::ErrorPeriods(double persistence, std::int32_t neurons, const RandomStream& random) {
+  LEANSTREAM_CHECK(persistence > 0 && persistence < 1, "persistence {}", persistence);
+  const double scale = -1 / std::log(persistence);  // tokens
+  const auto padded = (static_cast<std::size_t>(neurons) + kScoreGroup - 1) / kScoreGroup;
+  for (std::size_t j = 0; j < padded * kScoreGroup; ++j) {
+    const std::uint64_t word = random.at(static_cast<std::uint32_t>(j), 0, kPeriods);
+    const double share = (static_cast<double>(word >> 32) + 0.5) * 0x1p-32;
+    double low = 0;  // of P ÷ scale, whose distribution function is 1 − e^−x · (1 + x)
+    double high = 64;
+    for (int i = 0; i < 50; ++i) {
+      const double x = 0.5 * (low + high);
+      (1 - std::exp(-x) * (1 + x) < share ? low : high) = x;
+    }
+    const double period = std::max(1.0, 0.5 * (low + high) * scale);  // below 1 all are new anyway
+    rates_.push_back(static_cast<std::uint32_t>(std::min(0x1p32 / period, 0x1p32 - 1)));
+    phases_.push_back(static_cast<std::uint32_t>(word));
+  }
+}
+
+void predict_codes(std::span<const std::uint8_t> truth, ScoreWeights weights,
+                   const ErrorSource& errors, std::span<std::uint8_t> codes) {
   const NormalTables& normal = tables();
   const auto neurons = static_cast<std::uint32_t>(truth.size());
-  std::array<std::uint32_t, 256> histogram{};
-  for (const std::uint8_t c : truth) ++histogram[c];
-
-  std::array<std::int32_t, 256> score{};  // of each code: that of its middle rank
-  std::array<std::uint8_t, kBins> code_of_bin{};
+  const auto histogram = histogram_of(truth);
+  ScoreKernel kernel;
+  kernel.final_error = weights.final_error;
+  kernel.stage_error = weights.stage_error;
+  kernel.key = errors.key;
+  if (errors.periods != nullptr) {
+    kernel.token = static_cast<std::uint64_t>(errors.token);
+    kernel.rates = errors.periods->rates();
+    kernel.phases = errors.periods->phases();
+  }
   std::uint32_t below = 0;
   std::size_t bin = 0;
   for (std::size_t c = 0; c < histogram.size(); ++c) {
     const std::uint32_t n = histogram[c];
     if (n == 0) continue;
     const std::uint64_t middle = (2ULL * below + n) * kRanks / (2ULL * neurons);
-    score[c] = normal.score_of_rank[std::min<std::size_t>(kRanks - 1, middle)];
+    kernel.truth[c] =
+        weights.truth * normal.score_of_rank[std::min<std::size_t>(kRanks - 1, middle)];
     below += n;
     const std::uint64_t end = std::uint64_t{below} * kRanks * 16 / neurons;
-    while (bin < kBins && (normal.rank_of_bin[bin] <= end || below == neurons)) {
-      code_of_bin[bin++] = static_cast<std::uint8_t>(c);
+    while (bin < kScoreBins && (normal.rank_of_bin[bin] <= end || below == neurons)) {
+      kernel.code_of_bin[bin++] = static_cast<std::uint8_t>(c);
     }
   }
-  for (std::size_t j = 0; j < truth.size(); ++j) {
-    const std::uint64_t word = mix(noise, j);
-    const std::int32_t sum = weights.truth * score[truth[j]] +
-                             weights.final_error * noise_of(static_cast<std::uint32_t>(word)) +
-                             weights.stage_error * noise_of(static_cast<std::uint32_t>(word >> 32));
-    const std::int32_t at = (sum / kOne + kReach * kOne) / kBinWidth;
-    codes[j] = code_of_bin[static_cast<std::size_t>(
-        std::clamp<std::int32_t>(at, 0, static_cast<std::int32_t>(kBins) - 1))];
-  }
+  kernel.run(truth, codes);
 }
 
 }  // namespace leanstream::policy

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <vector>
 
+#include "engine/base/random.h"
 #include "engine/base/types.h"
 
 namespace leanstream::policy {
@@ -39,10 +41,35 @@ struct ScoreWeights {
 // feature better than the final one has no error of its own.
 ScoreWeights score_weights(double stage, double final);
 
+// How long each neuron keeps its error: for a period of its own, and then it draws anew. Periods P
+// follow a Gamma law of shape 2 and start at random phases, because ∫ max(0, 1 − Δ/P) over that law
+// is e^(−Δ ÷ scale): over the neurons the correlation between errors Δ tokens apart is exactly
+// persistence^Δ, and yet any token can be asked in any order, at one multiplication a neuron.
+class ErrorPeriods {
+ public:
+  // 0 < persistence < 1. `random` decides periods and phases; layers share them.
+  ErrorPeriods(double persistence, std::int32_t neurons, const RandomStream& random);
+
+  // In units of 2^-32 renewals a token; padded to a multiple of kScoreGroup.
+  const std::uint32_t* rates() const { return rates_.data(); }
+  const std::uint32_t* phases() const { return phases_.data(); }
+
+ private:
+  std::vector<std::uint32_t> rates_;
+  std::vector<std::uint32_t> phases_;
+};
+
+// Where the errors of one layer come from. Without periods `key` is of (token, layer), and every
+// token draws anew; with them it is of the layer alone.
+struct ErrorSource {
+  std::uint64_t key = 0;
+  TokenId token = 0;
+  const ErrorPeriods* periods = nullptr;
+};
+
 // Predicts one layer of one token: codes[j] gets the code that the neuron's predicted score has in
 // the distribution of the true codes, so that predicted and true importance are distributed alike.
-// `noise` seeds the errors of this (token, layer).
-void predict_codes(std::span<const std::uint8_t> truth, ScoreWeights weights, std::uint64_t noise,
-                   std::span<std::uint8_t> codes);
+void predict_codes(std::span<const std::uint8_t> truth, ScoreWeights weights,
+                   const ErrorSource& errors, std::span<std::uint8_t> codes);
 
 }  // namespace leanstream::policy

@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "engine/base/error.h"
@@ -12,10 +13,15 @@
 namespace leanstream::policy {
 namespace {
 
+// Third coordinates of the stream of errors.
+constexpr std::uint32_t kFreshErrors = 0;
+constexpr std::uint32_t kLastingErrors = 1;
+
 struct StatisticalParameters {
   std::vector<double> recall{};
-  double recall_own = 0.85;
+  std::optional<double> recall_own{};
   double recall_density = 0.2;
+  std::optional<double> error_persistence{};
 };
 
 // Recall of a layer's true top set by feature, as recorded with the trace or given. The set itself
@@ -31,11 +37,16 @@ class Statistical final : public Predictor {
                      "published where it was not"),
         config::ratio(
             "recall_own", &Parameters::recall_own,
-            "recall from the layer's own MLP input (feature -1) unless `recall` gives it; "
-            "assumed: learned predictors reach 0.75 to 0.95"),
+            "recall from the layer's own MLP input (feature -1) unless `recall` gives it; by "
+            "default the trace's or, where exact weights gave that, 0.85: assumed, learned "
+            "predictors reach 0.75 to 0.95"),
         config::ratio("recall_density", &Parameters::recall_density,
                       "density that a given recall refers to")
-            .range(0.01, 0.99)};
+            .range(0.01, 0.99),
+        config::ratio("error_persistence", &Parameters::error_persistence,
+                      "correlation of a neuron's error between consecutive tokens; by default "
+                      "the trace's, else 0: drawn anew")
+            .range(0, 0.99)};
     return parameters;
   }
 
@@ -48,15 +59,21 @@ class Statistical final : public Predictor {
           kRecalls, parameters.recall.size());
     }
     for (LayerId l = 0; l < activations_->layers(); ++l) weights_.push_back(fit(l, parameters));
+    const double persistence =
+        parameters.error_persistence.value_or(activations_->error_persistence());
+    if (persistence > 0) periods_.emplace(persistence, activations_->ffn(), noise_);
   }
 
   void predict(TokenId token, LayerId layer, std::int32_t feature,
                std::span<std::uint8_t> codes) const override {
     const auto f = static_cast<std::size_t>(feature + 2);
     LEANSTREAM_CHECK(f < kRecalls, "feature {}", feature);
-    predict_codes(
-        activations_->importance(token, layer), weights_[static_cast<std::size_t>(layer)][f],
-        noise_.at(static_cast<std::uint32_t>(token), static_cast<std::uint32_t>(layer), 0), codes);
+    const auto l = static_cast<std::uint32_t>(layer);
+    const ErrorSource errors =
+        periods_ ? ErrorSource{noise_.at(0, l, kLastingErrors), token, &*periods_}
+                 : ErrorSource{noise_.at(static_cast<std::uint32_t>(token), l, kFreshErrors)};
+    predict_codes(activations_->importance(token, layer),
+                  weights_[static_cast<std::size_t>(layer)][f], errors, codes);
   }
 
  private:
@@ -73,7 +90,10 @@ class Statistical final : public Predictor {
       for (std::size_t f = 0; f < recorded.size(); ++f) {
         if (!std::isnan(recorded[f])) recall[f] = static_cast<double>(recorded[f]);
       }
-      recall[kOwnRecall] = parameters.recall_own;
+      // A recall of 1 is that of exact weights.
+      const bool given = !recorded.empty() && recorded[kOwnRecall] < 1;
+      if (!given) recall[kOwnRecall] = kMeasuredRecall[kOwnRecall];
+      if (parameters.recall_own) recall[kOwnRecall] = *parameters.recall_own;
     }
     if (density >= 1) {
       throw UserError(
@@ -97,6 +117,7 @@ class Statistical final : public Predictor {
 
   const model::Activations* activations_;
   RandomStream noise_;
+  std::optional<ErrorPeriods> periods_;    // of errors that last
   std::map<double, double> correlations_;  // of recalls at the one density of this predictor
   std::vector<Weights> weights_;           // of each layer
 };
