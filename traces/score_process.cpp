@@ -159,8 +159,9 @@ ScoreProcess calibrate(const SynthesisKnobs& knobs) {
   const double least = persistence(0);
   if (knobs.persistence < least - 0.005) {
     throw UserError(
-        "persistence {} is too small for hot_share {}: hot neurons alone keep {:.3f} from token to "
-        "token; ask for less hot_share or more persistence",
+        "persistence {} is too small for hot_share {} and the factors: these alone keep {:.3f} of "
+        "a "
+        "set from token to token; ask for more persistence, or for less of them",
         knobs.persistence, knobs.hot_share, least);
   }
   ScoreProcess p = process_of(knobs, fixed, solve(0, 1, knobs.persistence, persistence));

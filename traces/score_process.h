@@ -49,7 +49,8 @@ struct ScoreProcess {
 
 // The process whose long-run persistence, hot share and importance share at kKnobDensity are those
 // asked for; the quadrature over the factors is good to about 0.002. Throws UserError when no
-// process has them: hot neurons alone keep more than `persistence`, or a knob is out of range.
+// process has them: hot neurons and factors keep more than `persistence`, or a knob is out of
+// range.
 ScoreProcess calibrate(const SynthesisKnobs& knobs);
 
 }  // namespace leanstream::traces

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "engine/base/error.h"
 #include "engine/base/hash.h"
 #include "engine/base/normal.h"
 #include "engine/base/random.h"
@@ -25,6 +26,7 @@ constexpr int kStateBits = 20;
 constexpr int kCarryBits = 24;
 constexpr std::size_t kWords = 1 << 16;  // of 16 bits
 constexpr double kTopScore = 4.9;        // one neuron in two million lies above
+constexpr double kMostBytes = 16e9;      // of codes, all held in memory
 constexpr double kWideFactor = 1.96;     // 95 % of a factor's values lie within
 
 double fixed_point(int bits) {
@@ -184,6 +186,11 @@ TraceInfo info_of(const model::ModelShape& shape, std::uint64_t seed, const Synt
 TraceWriter synthesize(const model::ModelShape& shape, TokenId tokens, std::uint64_t seed,
                        const SynthesisKnobs& knobs, const std::string& command) {
   const ScoreProcess process = calibrate(knobs);
+  const double bytes = double{1} * tokens * shape.layers * shape.ffn;
+  if (bytes > kMostBytes) {
+    throw UserError("{} tokens of {} are {:.1f} GB; at most {:.0f} GB are made at once", tokens,
+                    shape.name, bytes * 1e-9, kMostBytes * 1e-9);
+  }
   TraceWriter writer(info_of(shape, seed, knobs, command), tokens);
   const Codes codes(process);
   const Weights weights(process);

@@ -15,7 +15,7 @@ namespace leanstream::traces {
 
 // A trace of `tokens` ≥ 1 tokens, ready to be written; holds its importance codes, one byte for
 // each token, layer and neuron. `command` goes into the header. Throws UserError for knobs that no
-// process can have.
+// process can have, and beyond 16 GB.
 TraceWriter synthesize(const model::ModelShape& shape, TokenId tokens, std::uint64_t seed,
                        const SynthesisKnobs& knobs, const std::string& command);
 

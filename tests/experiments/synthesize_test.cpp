@@ -55,7 +55,8 @@ TEST_F(SynthesizeTest, WrongKnobsAreNamed) {
   };
   EXPECT_THAT(refused("persistance=0.5"), HasSubstr("'persistence'"));
   EXPECT_THAT(refused("persistence=2"), HasSubstr("20% … 98%"));
-  EXPECT_THAT(refused("hot_share=0.8"), HasSubstr("hot neurons alone keep"));
+  EXPECT_THAT(refused("--tokens=16000000"), HasSubstr("GB are made at once"));
+  EXPECT_THAT(refused("hot_share=0.8"), HasSubstr("these alone keep"));
 }
 
 }  // namespace

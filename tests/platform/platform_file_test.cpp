@@ -30,7 +30,7 @@ std::string errors_with(const std::string& from, const std::string& to) {
 
 TEST(Platform, ShippedFilesLoadAndNameTheirSources) {
   const auto names = config::file_names(FileKind::platform);
-  EXPECT_THAT(names, testing::IsSupersetOf({"jetson-agx-orin", "oneplus-13"}));
+  EXPECT_THAT(names, testing::IsSupersetOf({"jetson-agx-orin", "jetson-agx-xavier", "oneplus-13"}));
   for (const auto& name : names) {
     const auto loaded = load_platform(name);
     EXPECT_EQ(loaded.platform.name, name);

@@ -130,7 +130,7 @@ TEST_F(Synthesis, WhatNoProcessHasIsRefused) {
   SynthesisKnobs knobs;
   knobs.hot_share = 0.8;
   EXPECT_THAT([&] { calibrate(knobs); },
-              testing::ThrowsMessage<UserError>(testing::HasSubstr("hot neurons alone keep 0.")));
+              testing::ThrowsMessage<UserError>(testing::HasSubstr("these alone keep 0.")));
   knobs = {};
   knobs.token_factor = 0.9;
   EXPECT_THROW(calibrate(knobs), UserError);
