@@ -39,7 +39,7 @@ Selection::Selection(const RunSpec& spec, const model::Activations& activations)
 }
 
 std::span<const std::uint8_t> Selection::in_flash_order(LayerId layer,
-                                                        std::span<const std::uint8_t> codes) {
+                                                        std::span<const std::uint8_t> codes) const {
   const auto order =
       placement_ == nullptr ? std::span<const std::int32_t>{} : placement_->order(layer);
   if (order.empty()) return codes;
@@ -53,7 +53,7 @@ std::span<const std::uint8_t> Selection::in_flash_order(LayerId layer,
 }
 
 void Selection::sum(LayerId layer, std::span<const std::uint8_t> codes,
-                    std::span<std::uint32_t> units) {
+                    std::span<std::uint32_t> units) const {
   sum_placed(layer, in_flash_order(layer, codes), units);
 }
 

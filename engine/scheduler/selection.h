@@ -40,12 +40,14 @@ class Selection {
               const BlockSet* always, BlockScores& out);
 
   // Only the units.
-  void sum(LayerId layer, std::span<const std::uint8_t> codes, std::span<std::uint32_t> units);
+  void sum(LayerId layer, std::span<const std::uint8_t> codes,
+           std::span<std::uint32_t> units) const;
 
  private:
   // What lies at each position on flash; the argument itself where that is the model's own order.
   // Everything below is by position.
-  std::span<const std::uint8_t> in_flash_order(LayerId layer, std::span<const std::uint8_t> codes);
+  std::span<const std::uint8_t> in_flash_order(LayerId layer,
+                                               std::span<const std::uint8_t> codes) const;
   void sum_placed(LayerId layer, std::span<const std::uint8_t> codes,
                   std::span<std::uint32_t> units) const;
   void choose_neurons(TokenId token, std::span<const std::uint8_t> codes, const BlockSet* always,
@@ -58,8 +60,8 @@ class Selection {
   const policy::Placement* placement_;
   std::vector<std::vector<std::uint32_t>> units_;  // of each layer, importance of each code
   TopChoice top_;
-  std::vector<std::uint8_t> placed_;  // scratch
-  BlockSet neurons_;                  // scratch
+  mutable std::vector<std::uint8_t> placed_;  // scratch
+  BlockSet neurons_;                          // scratch
   std::vector<std::uint8_t> raised_;  // scratch: codes or priorities, those of `always` highest
   std::vector<std::uint32_t> raised_units_;  // scratch
 };
