@@ -67,7 +67,8 @@ enum class Scope : std::uint8_t {
 struct RunSpec {
   LayerId layers = 0;
   model::BlockGeometry geometry;
-  const policy::Placement* placement = nullptr;  // on flash; null: the model's own order
+  // In which order a layer's neurons lie on flash; null: the model's own.
+  const policy::Placement* placement = nullptr;
   SlotId slots = 0;           // the arena: memory budget ÷ block bytes
   TokenId prompt_tokens = 0;  // of `tokens`, the first ones go through prefill
   TokenId tokens = 0;

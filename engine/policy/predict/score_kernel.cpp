@@ -63,17 +63,14 @@ LEANSTREAM_INLINE void load(const std::uint32_t* from, typename Vector<Lanes>::W
   words = __builtin_convertvector(halves, typename Vector<Lanes>::Words);
 }
 
-// to[i] = table[from[i]] for a group, eight at a time whatever the compiler thinks of unrolling.
-template <typename To, typename Table, typename From, std::size_t... I>
-LEANSTREAM_INLINE void look_up_eight(To* to, const Table& table, const From* from,
-                                     std::index_sequence<I...>) {
-  ((to[I] = table[static_cast<std::size_t>(from[I])]), ...);
-}
-template <typename To, typename Table, typename From>
-LEANSTREAM_INLINE void look_up_group(To* to, const Table& table, const From* from) {
-  for (std::size_t i = 0; i < kScoreGroup; i += 8) {
-    look_up_eight(to + i, table, from + i, std::make_index_sequence<8>{});
-  }
+// Eight table look-ups from one load: compilers make detours over vectors of what is loaded singly.
+template <int... Byte>
+LEANSTREAM_INLINE void look_up_eight(std::int32_t* to, const std::array<std::int32_t, 256>& table,
+                                     const std::uint8_t* from,
+                                     std::integer_sequence<int, Byte...>) {
+  std::uint64_t eight;
+  std::memcpy(&eight, from, sizeof eight);
+  ((to[Byte] = table[eight >> (8 * Byte) & 0xFF]), ...);
 }
 
 template <int Lanes, bool Lasting>
@@ -100,7 +97,10 @@ LEANSTREAM_INLINE void score(const ScoreKernel& k, const std::uint8_t* truth, st
     const std::size_t count = std::min(kScoreGroup, neurons - first);
     const bool whole = count == kScoreGroup;
     if (!whole) std::copy_n(truth + first, count, tail);
-    look_up_group(scores, k.truth, whole ? truth + first : tail);
+    const std::uint8_t* from = whole ? truth + first : tail;
+    for (std::size_t i = 0; i < kScoreGroup; i += 8) {
+      look_up_eight(scores + i, k.truth, from + i, std::make_integer_sequence<int, 8>{});
+    }
     for (std::size_t i = 0; i < kScoreGroup; i += Lanes, next += kGolden * Lanes) {
       Words word = next;
       if constexpr (Lasting) {
@@ -120,7 +120,10 @@ LEANSTREAM_INLINE void score(const ScoreKernel& k, const std::uint8_t* truth, st
       bin = bin > last ? last : bin;
       std::memcpy(scores + i, &bin, sizeof bin);
     }
-    look_up_group(whole ? codes + first : tail, k.code_of_bin, scores);
+    std::uint8_t* to = whole ? codes + first : tail;
+    for (std::size_t i = 0; i < kScoreGroup; ++i) {
+      to[i] = k.code_of_bin[static_cast<std::size_t>(scores[i])];
+    }
     if (!whole) std::copy_n(tail, count, codes + first);
   }
 }
