@@ -1,54 +1,75 @@
-// How long a flash device takes for a read of many requests, in closed form.
+// How a flash device serves requests, and how long that takes in closed form.
 //
-// The device gives one request of s bytes `latency` and then `stream_bandwidth`; n requests in
-// service together get
+// The device, one request of s bytes after another (request_flash.h does just this):
 //
-//   C(n) = min(bandwidth, link, n · stream_bandwidth, requests_per_s · s)
+//   host       takes a request from its queue every σ = 1 ÷ requests_per_s at most, and only while
+//              fewer than D = queue_depth of its lane are in the device
+//   latency    passes for each by itself
+//   channels   m = ⌈peak ÷ stream_bandwidth⌉ of them, peak = min(bandwidth, link); a request takes
+//              the next that is free, in order, and x = s ÷ min(stream_bandwidth, peak); together
+//              they move `peak` bytes/s, so a request more costs y = s ÷ peak when all are busy
 //
-// and a queue kept full at depth D cannot turn requests over faster than their latency allows:
+// Closed form. Let request i be taken at aᵢ and end at eᵢ, and peak = m · stream_bandwidth. Then
 //
-//   X = min(C(D), D · s ÷ (latency + s ÷ stream_bandwidth))
+//   aᵢ = max(aᵢ₋₁ + σ, eᵢ₋D)      eᵢ = max(aᵢ + latency, eᵢ₋ₘ) + x
 //
-// N requests handed over together to an idle device, n = min(N, D):
+// so the end of request n − 1 is latency + x plus the longest way back to request 0 in steps of 1
+// at cost σ, of m at cost x, and of D at cost latency + x. The longest takes the step that costs
+// most for its length as often as it fits, and the next best for what is left over. With
+// n − 1 = q · D + k · m + p, q = 0 unless (latency + x) ÷ D is more than σ and y, and k = 0 unless
+// y is more than σ:
 //
-//   t = latency + n·s ÷ C(n) + (N − n)·s ÷ X
+//   T(n) = latency + q · (latency + x) + k · m · y + p · σ + z
 //
-// Requests of unequal size: every limit is linear in size (N ÷ requests_per_s; Σ(latency + sᵢ ÷
-// stream) ÷ D; Σsᵢ ÷ bandwidth), so s is the mean, bytes ÷ N. Source of the terms: queue and
-// service limits of engine/platform/platform.h; X is Little's law.
+// where z = x, but max(x, (p + 1) · y) where y is more than σ: the last p + 1 requests share the
+// channels, which matters when peak is no multiple of stream_bandwidth.
+//
+// Requests of unequal size: for one read that finds the device idle the equations themselves are
+// worked out, request by request; elsewhere s is the mean, since σ and the latency do not depend
+// on it and x, y are linear in it. Source of the terms: engine/platform/platform.h;
+// (latency + x) ÷ D is Little's law.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/base/types.h"
 #include "engine/platform/platform.h"
 
 namespace leanstream::sim {
 
-// The device requests of one read command.
+// The device requests of a read command.
 struct ReadLoad {
   std::int64_t requests = 0;
-  Bytes bytes = 0;
+  double bytes = 0;
 
-  double mean_bytes() const { return static_cast<double>(bytes) / static_cast<double>(requests); }
+  double mean_bytes() const { return bytes / static_cast<double>(requests); }
 };
 
-// C(n), bytes/s. request_bytes > 0, in_service ≥ 1.
-double capacity(const platform::Flash& flash, double request_bytes, std::int64_t in_service);
+// min(bandwidth, link), bytes/s.
+double peak(const platform::Flash& flash);
+// m
+std::int64_t channels(const platform::Flash& flash);
 
-// X, bytes/s: what a queue that is kept full sustains.
-double steady_rate(const platform::Flash& flash, double request_bytes);
+// The terms above for requests of one size, in seconds.
+struct Pace {
+  double latency_s = 0;
+  double stage_s = 0;         // σ
+  double alone_s = 0;         // x
+  double shared_s = 0;        // y
+  std::int64_t depth = 1;     // D
+  std::int64_t channels = 1;  // m
 
-// t − latency in seconds for a read that found the device idle.
-double transfer_s(const platform::Flash& flash, const ReadLoad& load);
+  // T(n), n ≥ 1: n requests handed over together to an idle device.
+  double together_s(std::int64_t n) const;
+};
 
-// The same for a read that waited in the device's queue while another was served, `in_service`
-// requests outstanding with its own: one request has its latency behind it, the others follow at X.
-double continued_s(const platform::Flash& flash, const ReadLoad& load, std::int64_t in_service);
+Pace pace_of(const platform::Flash& flash, double request_bytes);
 
-// What several lanes get together, bytes/s, from the mean request size of each. Lanes share bytes
-// equally, so requests_per_s allows the harmonic mean of their sizes a request.
-double shared_capacity(const platform::Flash& flash, std::span<const double> request_bytes);
+// ends_s[i]: when requests 0 … i of these sizes have all ended, handed over together to an idle
+// device. ends_s is as long as request_bytes.
+void together_s(const platform::Flash& flash, std::span<const double> request_bytes,
+                std::vector<double>& ends_s);
 
 }  // namespace leanstream::sim

@@ -1,7 +1,6 @@
 #include "sim/roofline.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "engine/base/check.h"
 #include "engine/platform/platform.h"
@@ -14,10 +13,9 @@ using scheduler::CommandKind;
 
 Flow roofline(double bytes, double bandwidth, double operations, double flops, double delay_s) {
   LEANSTREAM_CHECK(bandwidth > 0 && flops > 0, "bandwidth {}, flops {}", bandwidth, flops);
-  const auto whole = static_cast<Bytes>(std::llround(bytes));
   const double time_s = std::max(bytes / bandwidth, operations / flops);
-  if (whole == 0) return {0, delay_s + time_s, 0};
-  return {whole, delay_s, static_cast<double>(whole) / time_s};
+  if (bytes <= 0) return {0, delay_s + time_s, 0};
+  return {bytes, delay_s, bytes / time_s};
 }
 
 Flow attention(const backend::WorldSpec& spec, const Command& command) {
@@ -91,11 +89,12 @@ Flow prediction_flow(const backend::WorldSpec& spec) {
   const backend::PredictionCharge& charge = spec.prediction;
   LEANSTREAM_CHECK(charge.time_ns >= 0, "a prediction of {} ns", charge.time_ns);
   // Bytes in no time would need a bus without limit: the bus alone decides how long they take.
+  const auto bytes = static_cast<double>(charge.bytes);
   if (charge.bytes > 0 && charge.time_ns == 0) {
-    return {charge.bytes, 0, spec.platform->memory.bandwidth_bytes_per_s};
+    return {bytes, 0, spec.platform->memory.bandwidth_bytes_per_s};
   }
   if (charge.bytes == 0) return {0, seconds(charge.time_ns), 0};
-  return {charge.bytes, 0, static_cast<double>(charge.bytes) / seconds(charge.time_ns)};
+  return {bytes, 0, bytes / seconds(charge.time_ns)};
 }
 
 }  // namespace leanstream::sim

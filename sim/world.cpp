@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "engine/base/check.h"
@@ -26,151 +25,138 @@ TimeNs rounded_up(double clock_s) {
   return static_cast<TimeNs>(std::ceil(clock_s * kNsPerSecond - kNoiseNs));
 }
 
-ReadLoad load_of(const Command& read, Bytes block_bytes) {
-  ReadLoad load;
-  for_each_request(read, [&](std::size_t, std::size_t) { ++load.requests; });
-  load.bytes = block_bytes * read.blocks.size();
-  return load;
+// Of a span of time; kNever: not at all.
+bool within(double now_s, TimeNs from_ns, TimeNs to_ns) {
+  return from_ns != kNever && now_s >= seconds(from_ns) - kSameS && now_s < seconds(to_ns) - kSameS;
 }
 
 }  // namespace
 
 World::World(const backend::WorldSpec& spec)
     : spec_(spec),
-      lanes_(static_cast<std::size_t>(kLanes), ReadLane(spec.platform->flash)),
-      fabric_({spec.platform->flash.bandwidth_bytes_per_s,
-               spec.platform->flash.link_bandwidth_bytes_per_s,
-               spec.platform->memory.bandwidth_bytes_per_s},
-              [this](std::span<const Port> lanes) { return ssd_capacity(lanes); }) {
-  LEANSTREAM_CHECK(spec.platform->flash.queue_depth >= 1, "a flash device without a queue");
-  LEANSTREAM_CHECK(spec.geometry.block_bytes > 0, "blocks without bytes");
+      flash_(make_flash(spec)),
+      bus_(spec.platform->memory.bandwidth_bytes_per_s, {flash_.get(), &accelerator_, &processor_}),
+      clock_(*this) {
+  const backend::FaultPlan& plan = spec.faults;
+  for (const TimeNs date :
+       {plan.stall_from_ns, plan.collapse_from_ns, plan.collapse_to_ns, plan.accelerator_dies_ns}) {
+    if (date != kNever) fault_dates_.push_back(seconds(date));
+  }
+  if (plan.stall_from_ns != kNever) {
+    fault_dates_.push_back(seconds(plan.stall_from_ns) + seconds(plan.stall_for_ns));
+  }
+  std::sort(fault_dates_.begin(), fault_dates_.end());
 }
 
 void World::submit(std::span<const Command> commands) {
-  for (const Command& command : commands) enqueue(command);
-  for (Port lane = 0; lane < kLanes; ++lane) start_lane(lane);
-  start_station(accelerator_);
-  start_station(processor_);
+  const double now_s = clock_.now_s();
+  for (const Command& command : commands) enqueue(command, now_s);
+  collect();
 }
 
-void World::enqueue(const Command& command) {
+void World::enqueue(const Command& command, double now_s) {
   LEANSTREAM_CHECK(command.ticket == last_ticket_ + 1, "ticket {} after {}", command.ticket,
                    last_ticket_);
   last_ticket_ = command.ticket;
   switch (command.kind) {
     case CommandKind::read:
-      LEANSTREAM_CHECK(command.lane >= 0 && command.lane < kLanes, "lane {} of {}", command.lane,
-                       kLanes);
-      lanes_[static_cast<std::size_t>(command.lane)].push(
-          command, load_of(command, spec_.geometry.block_bytes), fabric_.clock_s());
+      return flash_->submit(command, now_s);
+    case CommandKind::cancel:
+      LEANSTREAM_CHECK(command.target < command.ticket, "cancel {} of {}", command.ticket,
+                       command.target);
+      flash_->cancel(command.target, now_s);
+      ended_.push_back({command, 0});
       return;
     case CommandKind::predict:
       LEANSTREAM_CHECK(spec_.predictor != nullptr, "a prediction without a predictor");
-      processor_.queue.push_back(command);
-      return;
+      return processor_.submit(command, prediction_flow(spec_), now_s);
     default:
-      accelerator_.queue.push_back(command);
-      return;
-  }
-}
-
-void World::start_lane(Port lane) {
-  const auto i = static_cast<std::size_t>(lane);
-  if (lane_busy_[i] || lanes_[i].empty()) return;
-  lane_busy_[i] = true;
-  fabric_.start(lane, lanes_[i].front_flow(fabric_.clock_s()));
-}
-
-// Commands that take no time end here, at the moment they reach the front.
-void World::start_station(Station& station) {
-  while (!station.busy && !station.queue.empty()) {
-    const Command& command = station.queue.front();
-    const Flow flow = command.kind == CommandKind::predict ? prediction_flow(spec_)
-                                                           : accelerator_flow(spec_, command);
-    if (flow.instant()) {
-      ended_.push_back({command, 0});
-      station.queue.pop_front();
-      continue;
-    }
-    station.busy = true;
-    station.work_from_s = fabric_.clock_s() + flow.delay_s;
-    fabric_.start(station.port, flow);
-  }
-}
-
-void World::end_flow(Port port) {
-  if (port < kLanes) {
-    const auto i = static_cast<std::size_t>(port);
-    LEANSTREAM_CHECK(lane_busy_[i], "lane {} ended nothing", port);
-    lane_busy_[i] = false;
-    ended_.push_back({lanes_[i].front(), 0});
-    lanes_[i].pop(fabric_.clock_s());
-    start_lane(port);
-    return;
-  }
-  Station& station = port == kAccelerator ? accelerator_ : processor_;
-  LEANSTREAM_CHECK(station.busy, "station {} ended nothing", port);
-  const double work_s = std::max(0.0, fabric_.clock_s() - station.work_from_s);
-  ended_.push_back({station.queue.front(), std::llround(work_s * kNsPerSecond)});
-  station.queue.pop_front();
-  station.busy = false;
-  start_station(station);
-}
-
-// The next flow to end up to `until_s`. Looks beyond only if one can end there: looking costs time.
-std::optional<Port> World::next(double until_s) {
-  const auto port = fabric_.next(until_s);
-  if (port || fabric_.earliest_end_s() > until_s + kTogetherS) return port;
-  return fabric_.next(until_s + kTogetherS);
-}
-
-// Moves to the next moment at which flows end and ends all of them; or to the deadline.
-void World::advance(TimeNs deadline) {
-  LEANSTREAM_CHECK(deadline != kNever || !fabric_.idle(),
-                   "deadlock at {} ns: nothing is under way and there is no deadline", now_ns_);
-  auto port =
-      next(deadline == kNever ? std::numeric_limits<double>::infinity() : seconds(deadline));
-  if (!port) {
-    now_ns_ = std::max(now_ns_, deadline);
-    return;
-  }
-  const double first_s = fabric_.clock_s();
-  now_ns_ = std::max({now_ns_, last_flows_ns_ + 1, rounded_up(first_s)});
-  last_flows_ns_ = now_ns_;
-  end_flow(*port);
-  const double until_s = std::max(first_s, seconds(now_ns_));
-  while (fabric_.earliest_end_s() <= until_s + kTogetherS) {
-    port = next(until_s);
-    if (!port) break;
-    end_flow(*port);
+      return accelerator_.submit(command, accelerator_flow(spec_, command), now_s);
   }
 }
 
 std::span<const Completion> World::wait(TimeNs deadline) {
   batch_.clear();
   scores_used_ = 0;
-  if (ended_.empty()) advance(deadline);
-  if (ended_.empty()) {
-    batch_.push_back({.time_ns = now_ns_, .status = Status::timed_out});
-  } else {
+  for (Read* read : lent_) flash_->give_back(read);
+  lent_.clear();
+  if (answers_.empty()) {
+    waiting_ = true;
+    until_s_ = deadline == kNever ? kInfinity : seconds(deadline);
+    clock_.run();
+  }
+  if (!answers_.empty()) {
     deliver();
+  } else {
+    LEANSTREAM_CHECK(deadline != kNever,
+                     "deadlock at {} ns: nothing can end and there is no deadline", now_ns_);
+    now_ns_ = std::max(now_ns_, deadline);
+    batch_.push_back({.time_ns = now_ns_, .status = Status::timed_out});
   }
   return batch_;
 }
 
+// Up to until_s_; once something has ended that is the end of its nanosecond, and no time passes
+// but for what ends within it.
+double World::next_s(double now_s) {
+  bus_.share(now_s);
+  double next = bus_.next_s();
+  if (next_fault_ < fault_dates_.size()) next = std::min(next, fault_dates_[next_fault_]);
+  if (next <= until_s_ + kTogetherS) return std::max(next, now_s);
+  return waiting_ && until_s_ > now_s ? until_s_ : kInfinity;
+}
+
+void World::advance(double now_s) {
+  if (next_fault_ < fault_dates_.size() && fault_dates_[next_fault_] <= now_s + kSameS) {
+    ++next_fault_;
+    apply_faults(now_s);
+  }
+  bus_.advance(now_s);
+  collect();
+  if (!waiting_ || answers_.empty()) return;
+  waiting_ = false;
+  now_ns_ = std::max({now_ns_, last_end_ns_ + 1, rounded_up(now_s)});
+  last_end_ns_ = now_ns_;
+  until_s_ = std::max(now_s, seconds(now_ns_));
+}
+
+void World::apply_faults(double now_s) {
+  const backend::FaultPlan& plan = spec_.faults;
+  const TimeNs stall_to_ns =
+      plan.stall_from_ns == kNever ? kNever : plan.stall_from_ns + plan.stall_for_ns;
+  flash_->set_health(
+      within(now_s, plan.stall_from_ns, stall_to_ns),
+      within(now_s, plan.collapse_from_ns, plan.collapse_to_ns) ? plan.collapse_factor : 1.0);
+  if (within(now_s, plan.accelerator_dies_ns, kNever)) accelerator_.die();
+}
+
+void World::collect() {
+  for (const Station::Ended& ended : ended_) {
+    answers_.push_back({ended.command, ended.work_ns, nullptr});
+  }
+  ended_.clear();
+  for (Read* read : flash_->ended()) answers_.push_back({read->command, 0, read});
+  flash_->clear_ended();
+}
+
 void World::deliver() {
-  std::sort(ended_.begin(), ended_.end(),
-            [](const Ended& a, const Ended& b) { return a.command.ticket < b.command.ticket; });
-  for (const Ended& ended : ended_) {
-    Completion completion{.ticket = ended.command.ticket, .time_ns = now_ns_};
-    if (ended.command.kind == CommandKind::predict) {
-      completion.scores = predict(ended.command);
-    } else if (ended.command.kind != CommandKind::read) {
-      completion.work_ns = ended.work_ns;
+  std::sort(answers_.begin(), answers_.end(),
+            [](const Answer& a, const Answer& b) { return a.command.ticket < b.command.ticket; });
+  for (const Answer& answer : answers_) {
+    Completion completion{.ticket = answer.command.ticket, .time_ns = now_ns_};
+    if (answer.read != nullptr) {
+      completion.status = answer.read->status;
+      completion.not_read = answer.read->not_read;
+      completion.request_ns = answer.read->request_ns;
+      lent_.push_back(answer.read);
+    } else if (answer.command.kind == CommandKind::predict) {
+      completion.scores = predict(answer.command);
+    } else {
+      completion.work_ns = answer.work_ns;
     }
     batch_.push_back(completion);
   }
-  ended_.clear();
+  answers_.clear();
 }
 
 std::span<const std::uint8_t> World::predict(const Command& command) {
@@ -181,15 +167,6 @@ std::span<const std::uint8_t> World::predict(const Command& command) {
   auto& codes = scores_[scores_used_++];
   spec_.predictor->predict(command.token, command.layer, command.feature, codes);
   return codes;
-}
-
-double World::ssd_capacity(std::span<const Port> lanes) {
-  request_bytes_.clear();
-  for (const Port lane : lanes) {
-    const ReadLane& reads = lanes_[static_cast<std::size_t>(lane)];
-    request_bytes_.push_back(reads.front_load().mean_bytes());
-  }
-  return shared_capacity(spec_.platform->flash, request_bytes_);
 }
 
 namespace {

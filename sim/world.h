@@ -1,74 +1,69 @@
 // The simulated world: carries out commands on the device models of this folder, in SimGrid's time.
 //
-// Stations: I/O lanes (read_lane.h), one accelerator and one processor core for predictions; each
-// serves in order, one command at a time, and all meet on the memory bus (fabric.h).
+// Stations: the flash with its I/O lanes (flash.h), one accelerator and one processor core for
+// predictions; all meet on the memory bus (bus.h).
 //
-// Dates are whole nanoseconds, rounded up. All flows that end within one nanosecond are one batch,
-// in order of tickets. A run is a function of its spec and its commands: the same to the bit.
+// Dates are whole nanoseconds, rounded up. All that ends within one nanosecond is one batch, in
+// order of tickets. A run is a function of its spec and its commands: the same to the bit.
 #pragma once
 
-#include <array>
-#include <deque>
-#include <functional>
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "engine/backend/backend.h"
 #include "engine/backend/world.h"
-#include "sim/fabric.h"
-#include "sim/read_lane.h"
+#include "sim/bus.h"
+#include "sim/clock.h"
+#include "sim/flash.h"
+#include "sim/station.h"
 
 namespace leanstream::sim {
 
-class World final : public backend::Backend {
+class World final : public backend::Backend, private Process {
  public:
-  // One in a process, ever (fabric.h).
+  // One in a process, ever (clock.h).
   explicit World(const backend::WorldSpec& spec);
 
   TimeNs now() override { return now_ns_; }
   void submit(std::span<const scheduler::Command> commands) override;
-  // A wait without deadline while nothing is under way is a deadlock and fails.
+  // A wait without deadline in which nothing can ever end is a deadlock and fails.
   std::span<const scheduler::Completion> wait(TimeNs deadline) override;
-  // submit and wait are only for `loop`. Throws what `loop` throws.
-  void host(const std::function<void()>& loop) override { fabric_.run(loop); }
 
  private:
-  struct Station {  // accelerator, processor
-    Port port;
-    std::deque<scheduler::Command> queue{};  // the front is in service while `busy`
-    bool busy = false;
-    double work_from_s = 0;  // when the synchronisation of the front is over
-  };
-  struct Ended {
+  struct Answer {
     scheduler::Command command;
     TimeNs work_ns = 0;
+    Read* read = nullptr;  // of a read
   };
 
-  void enqueue(const scheduler::Command& command);
-  void start_lane(Port lane);
-  void start_station(Station& station);
-  void end_flow(Port port);
-  std::optional<Port> next(double until_s);
-  void advance(TimeNs deadline);
+  double next_s(double now_s) override;
+  void advance(double now_s) override;
+  void enqueue(const scheduler::Command& command, double now_s);
+  void collect();
   void deliver();
   std::span<const std::uint8_t> predict(const scheduler::Command& command);
-  double ssd_capacity(std::span<const Port> lanes);
+  void apply_faults(double now_s);
 
   backend::WorldSpec spec_;
-  std::vector<ReadLane> lanes_;
-  std::array<bool, kLanes> lane_busy_{};
-  Station accelerator_{kAccelerator};
-  Station processor_{kProcessor};
+  std::vector<Station::Ended> ended_;
+  std::unique_ptr<Flash> flash_;
+  Station accelerator_{ended_};
+  Station processor_{ended_};
+  Bus bus_;
+  std::vector<double> fault_dates_;  // at which something begins or ends, rising
+  std::size_t next_fault_ = 0;
   TimeNs now_ns_ = 0;
-  TimeNs last_flows_ns_ = -1;  // date of the last batch that held flows
+  TimeNs last_end_ns_ = -1;  // date of the last batch of what took time
+  double until_s_ = 0;       // no time passes beyond that
+  bool waiting_ = false;     // nothing has ended yet
   TicketId last_ticket_ = 0;
-  std::vector<Ended> ended_;  // not delivered yet, all at now_ns_
+  std::vector<Answer> answers_;  // not delivered yet, all at now_ns_
   std::vector<scheduler::Completion> batch_;
+  std::vector<Read*> lent_;                        // their spans are out until the next wait
   std::vector<std::vector<std::uint8_t>> scores_;  // pool; the first scores_used_ are lent out
   std::size_t scores_used_ = 0;
-  std::vector<double> request_bytes_;  // scratch
-  Fabric fabric_;
+  Clock clock_;
 };
 
 }  // namespace leanstream::sim

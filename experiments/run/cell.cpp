@@ -61,6 +61,8 @@ backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
   world.prediction = cell.prediction;
   world.predictor = &policies.predictor();
   world.seed = cell.spec.experiment.seed;
+  world.fidelity = cell.spec.experiment.fidelity;
+  world.faults = cell.spec.experiment.faults.plan();
   world.log = log;
   return world;
 }

@@ -125,6 +125,11 @@ const config::Table<Experiment>& experiment_table() {
       config::integer("tokens", &E::tokens, "tokens used, prompt included; by default all")
           .range(1, 1 << 24),
       config::integer("seed", &E::seed, "of everything random").range(0, 9e15),
+      config::choice(
+          "fidelity", &E::fidelity,
+          {{"segment", backend::Fidelity::segment}, {"request", backend::Fidelity::request}},
+          "simulate reads as a whole, or every device request"),
+      config::section("faults", &E::faults, faults_table(), "what goes wrong"),
       config::quantity("stall_timeout", &E::stall_timeout_ns, config::Dimension::time,
                        "without any answer of a device for so long the run ends")
           .range(1e6, 3.6e12)};
@@ -159,6 +164,7 @@ std::vector<CellSpec> expand(const config::Document& document,
     }
     cell.experiment = experiment_table().read(node, diagnostics, {"kind"});
     check_name(cell.experiment, node["name"], diagnostics);
+    check_faults(cell.experiment.faults, node["faults"], diagnostics);
     cell.node = node;
     cells.push_back(std::move(cell));
   }

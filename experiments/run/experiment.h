@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backend/world.h"
 #include "engine/config/document.h"
 #include "engine/config/memory_budget.h"
 #include "engine/config/parameters.h"
 #include "engine/policy/place/placement.h"
 #include "engine/scheduler/run_spec.h"
+#include "experiments/run/faults.h"
 
 namespace leanstream::run {
 
@@ -33,6 +35,8 @@ struct Experiment {
   std::int32_t prompt_tokens = 0;
   std::optional<std::int32_t> tokens;
   std::uint64_t seed = 1;
+  backend::Fidelity fidelity = backend::Fidelity::segment;
+  Faults faults;
   TimeNs stall_timeout_ns = 60'000'000'000;
 };
 

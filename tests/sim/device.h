@@ -53,7 +53,7 @@ struct Device {
   backend::WorldSpec spec;
 
   Device() {
-    spec.platform = &platform;
+    spec.platform = &platform;  // a copy needs its own: see FlashRun
     spec.shape = {.name = "round",
                   .layers = 2,
                   .hidden = 1000,

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "sim/read_lane.h"
 #include "tests/sim/device.h"
 
 namespace leanstream::sim {
@@ -10,93 +9,74 @@ namespace {
 
 const platform::Flash kFlash = round_device().flash;  // 7 GB/s, 1.75 a stream, 500k, 80 us, 32
 
-TEST(FlashModel, OneRequestIsOneStream) {
-  EXPECT_DOUBLE_EQ(transfer_s(kFlash, {1, 175'000}), 100e-6);
+double closed_s(const platform::Flash& flash, double bytes, std::int64_t n) {
+  return pace_of(flash, bytes).together_s(n);
 }
 
-TEST(FlashModel, SmallRequestsMeetTheRequestLimit) {
+TEST(FlashModel, OneRequestIsLatencyAndOneStream) {
+  EXPECT_DOUBLE_EQ(closed_s(kFlash, 17'500, 1), 90e-6);
+}
+
+TEST(FlashModel, TheHostTakesOneAfterAnother) {
   auto flash = kFlash;
-  flash.latency_ns = 0;
-  EXPECT_DOUBLE_EQ(transfer_s(flash, {100'000, 100'000 * Bytes{512}}), 100'000 / 500e3);
+  flash.requests_per_s = 50e3;
+  EXPECT_DOUBLE_EQ(closed_s(flash, 17'500, 100), 90e-6 + 99 * 20e-6);
 }
 
-TEST(FlashModel, LargeRequestsMeetTheBandwidth) {
-  EXPECT_DOUBLE_EQ(transfer_s(kFlash, {1000, 1000 * Bytes{1'000'000}}), 1e9 / 7e9);
+TEST(FlashModel, FourChannelsShareTheBandwidth) {
+  EXPECT_EQ(channels(kFlash), 4);
+  const double x = 1e6 / 1.75e9;
+  EXPECT_DOUBLE_EQ(closed_s(kFlash, 1e6, 4), 80e-6 + 3 * 2e-6 + x);
+  EXPECT_DOUBLE_EQ(closed_s(kFlash, 1e6, 5), 80e-6 + 2 * x);
+  EXPECT_DOUBLE_EQ(closed_s(kFlash, 1e6, 1000), 80e-6 + 1e9 / 7e9 + 3 * 2e-6);
 }
 
 TEST(FlashModel, TheLinkMayBeTheNarrowest) {
   auto flash = kFlash;
-  flash.link_bandwidth_bytes_per_s = 4e9;
-  EXPECT_DOUBLE_EQ(transfer_s(flash, {1000, 1000 * Bytes{1'000'000}}), 1e9 / 4e9);
+  flash.link_bandwidth_bytes_per_s = 1e9;
+  EXPECT_EQ(channels(flash), 1);
+  EXPECT_DOUBLE_EQ(closed_s(flash, 1e6, 1000), 80e-6 + 1.0);
+}
+
+TEST(FlashModel, AFractionOfAChannelIsSharedByAll) {
+  auto flash = kFlash;
+  flash.link_bandwidth_bytes_per_s = 4e9;  // 2.29 streams
+  EXPECT_EQ(channels(flash), 3);
+  EXPECT_DOUBLE_EQ(closed_s(flash, 1e6, 2), 80e-6 + 2e-6 + 1e6 / 1.75e9);
+  EXPECT_DOUBLE_EQ(closed_s(flash, 1e6, 3), 80e-6 + 4e-6 + 3e6 / 4e9);
+  EXPECT_DOUBLE_EQ(closed_s(flash, 1e6, 300), 80e-6 + 4e-6 + 300e6 / 4e9);
 }
 
 TEST(FlashModel, LatencyLimitsAFullQueue) {
-  // 32 requests turn over every 80 us + 17,500 B / 1.75 GB/s = 90 us: 6.22 GB/s < 7.
-  const double rate = 32 * 17'500 / 90e-6;
-  EXPECT_DOUBLE_EQ(steady_rate(kFlash, 17'500), rate);
-  const double expected = 32 * 17'500 / 7e9 + 968 * 17'500 / rate;
-  EXPECT_DOUBLE_EQ(transfer_s(kFlash, {1000, 1000 * Bytes{17'500}}), expected);
+  // 32 requests turn over every 90 us, slower than the host and the bandwidth could
+  EXPECT_DOUBLE_EQ(closed_s(kFlash, 17'500, 1 + 32 * 30), 80e-6 + 30 * 90e-6 + 10e-6);
+  auto flash = kFlash;
+  flash.queue_depth = 1;
+  EXPECT_DOUBLE_EQ(closed_s(flash, 17'500, 100), 100 * 90e-6);
 }
 
-TEST(FlashModel, MixedSizesCountAndBytesMatter) {
-  const ReadLoad mixed{3, 4096 + 4096 + 12'288 * 3};
-  EXPECT_DOUBLE_EQ(mixed.mean_bytes(), 15'018.0 + 2.0 / 3.0);
-  EXPECT_DOUBLE_EQ(transfer_s(kFlash, mixed), static_cast<double>(mixed.bytes) / (3 * 1.75e9));
+TEST(FlashModel, UnequalRequestsGoToTheNextFreeChannel) {
+  auto flash = kFlash;
+  flash.bandwidth_bytes_per_s = 3.5e9;  // two channels
+  flash.requests_per_s = 1e9;
+  std::vector<double> ends_s;
+  together_s(flash, std::vector<double>{7e6, 1.75e6, 1.75e6, 3.5e6}, ends_s);
+  ASSERT_EQ(ends_s.size(), 4u);
+  EXPECT_NEAR(ends_s[0], 80e-6 + 4e-3, 1e-8);
+  EXPECT_NEAR(ends_s[2], 80e-6 + 4e-3, 1e-8);  // beside the first, which ends later
+  EXPECT_NEAR(ends_s[3], 80e-6 + 4e-3, 1e-8);
 }
 
-TEST(FlashModel, LanesShareTheRequestLimit) {
-  const double same[] = {4096, 4096};
-  EXPECT_DOUBLE_EQ(shared_capacity(kFlash, same), 500e3 * 4096);
-  const double mixed[] = {4096, 12'288};  // equal bytes: three small requests to a large one
-  EXPECT_DOUBLE_EQ(shared_capacity(kFlash, mixed), 500e3 * 6144);
-}
-
-Flow only(const ReadLane& lane, double now_s) {
-  return lane.front_flow(now_s);
-}
-
-TEST(ReadLane, AQueuedReadHidesItsLatency) {
-  ReadLane lane(kFlash);
-  Commands commands;
-  lane.push(commands.read(1), {1, 17'500}, 0);
-  lane.push(commands.read(1), {1, 17'500}, 0);
-  const Flow first = only(lane, 0);
-  EXPECT_DOUBLE_EQ(first.delay_s, 85e-6);
-  EXPECT_DOUBLE_EQ(first.bytes_per_s, 1.75e9);
-  lane.pop(95e-6);
-  const Flow second = only(lane, 95e-6);
-  EXPECT_DOUBLE_EQ(second.delay_s, 0);
-  lane.push(commands.read(1), {1, 17'500}, 100e-6);
-  lane.pop(105e-6);
-  EXPECT_NEAR(only(lane, 105e-6).delay_s, 75e-6, 1e-15);  // entered at 100 us
-}
-
-TEST(ReadLane, SingleRequestsKeptOutstandingReachTheSteadyRate) {
-  ReadLane lane(kFlash);
-  Commands commands;
-  for (int i = 0; i < 32; ++i) lane.push(commands.read(1), {1, 17'500}, 0);
-  double now = 0;
-  double from = 0;
-  for (int i = 0; i < 32'000; ++i) {
-    if (i == 3'200) from = now;
-    now += only(lane, now).alone_s();
-    lane.push(commands.read(1), {1, 17'500}, now);
-    lane.pop(now);
+// The closed form is the recursion's own solution.
+TEST(FlashModel, EqualRequestsAgreeWithTheEquations) {
+  for (const double bytes : {4096.0, 17'500.0, 49'152.0, 1e6}) {
+    std::vector<double> ends_s;
+    together_s(kFlash, std::vector<double>(2000, bytes), ends_s);
+    for (const std::int64_t n : {1, 2, 3, 4, 5, 31, 32, 33, 64, 100, 500, 2000}) {
+      const double exact = ends_s[static_cast<std::size_t>(n - 1)];
+      EXPECT_NEAR(closed_s(kFlash, bytes, n) / exact, 1, 0.005) << n << " of " << bytes;
+    }
   }
-  const double rate = 28'800 * 17'500 / (now - from);
-  EXPECT_NEAR(rate / steady_rate(kFlash, 17'500), 1.0, 0.1);
-}
-
-TEST(ReadLane, AWholeQueueOfReadsEntersOnlyAsDeepAsTheDevice) {
-  ReadLane lane(kFlash);
-  Commands commands;
-  for (int i = 0; i < 3'200; ++i) lane.push(commands.read(1), {1, 17'500}, 0);
-  double now = 0;
-  while (!lane.empty()) {
-    now += only(lane, now).alone_s();
-    lane.pop(now);
-  }
-  EXPECT_NEAR(now / (3'200 * 17'500 / steady_rate(kFlash, 17'500)), 1.0, 0.1);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ TEST(Roofline, AttentionReadsWeightsAndContext) {
   auto command = commands.make(CommandKind::attention);
   command.token = 9;  // with its own, ten positions of 2 · 10 · 100 · 2 bytes
   const Flow flow = accelerator_flow(device.spec, command);
-  EXPECT_EQ(flow.bytes, 8'000'000u + 10u * 4'000u);
+  EXPECT_DOUBLE_EQ(flow.bytes, 8'000'000 + 10 * 4'000);
   EXPECT_DOUBLE_EQ(flow.bytes_per_s, 50e9);
   EXPECT_EQ(flow.delay_s, 0);
 }
@@ -46,7 +46,7 @@ TEST(Roofline, AReleaseCostsItsNeuronsAndItsSynchronisation) {
   for (const auto& [method, delay_s] : costs) {
     device.spec.synchronisation = method;
     const Flow flow = accelerator_flow(device.spec, command);
-    EXPECT_EQ(flow.bytes, 200u * 6'000u);  // useful bytes, without the padding
+    EXPECT_DOUBLE_EQ(flow.bytes, 200 * 6'000);  // useful bytes, without the padding
     EXPECT_DOUBLE_EQ(flow.delay_s, delay_s);
     EXPECT_DOUBLE_EQ(flow.alone_s(), delay_s + 30e-6);
   }
@@ -56,7 +56,7 @@ TEST(Roofline, TheLastBlockMayBeShort) {
   Device device;
   device.spec.geometry.ffn = 3'999;
   Commands commands;
-  EXPECT_EQ(accelerator_flow(device.spec, commands.release(2000)).bytes, 3'999u * 6'000u);
+  EXPECT_DOUBLE_EQ(accelerator_flow(device.spec, commands.release(2000)).bytes, 3'999 * 6'000);
 }
 
 TEST(Roofline, HeadAndBordersOfALayer) {
@@ -72,7 +72,7 @@ TEST(Roofline, HeadAndBordersOfALayer) {
 TEST(Roofline, APredictionIsItsBytesOverItsTime) {
   Device device;
   const Flow flow = prediction_flow(device.spec);
-  EXPECT_EQ(flow.bytes, 1'000'000u);
+  EXPECT_DOUBLE_EQ(flow.bytes, 1'000'000);
   EXPECT_DOUBLE_EQ(flow.alone_s(), 100e-6);
   device.spec.prediction.bytes = 0;
   EXPECT_DOUBLE_EQ(prediction_flow(device.spec).delay_s, 100e-6);

@@ -1,0 +1,79 @@
+// Every single device request, as flash_model.h describes the device.
+//
+// The controller takes from the lanes in turn (round robin, as NVMe arbitrates its queues), each
+// up to queue_depth requests in the device. A read that finds its lane empty pays the workers'
+// overhead first. Channels share what the flash gets of the bus equally, each up to
+// stream_bandwidth, and take requests in the order in which the device took them.
+//
+// Taking is no event of its own: with a slot free, its date is known before it comes and matters
+// only latency later, or when a read is submitted or cancelled. A request costs two events, O(m)
+// each, and no allocation.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "sim/flash.h"
+#include "sim/ring.h"
+
+namespace leanstream::sim {
+
+class RequestFlash final : public Flash {
+ public:
+  explicit RequestFlash(const backend::WorldSpec& spec);
+
+ protected:
+  void enqueue(Read& read, double now_s) override;
+  void take_back(TicketId target, double now_s) override;
+  double device_demand() const override;
+  void set_device_share(double bytes_per_s, double now_s) override;
+  double next_device_s() const override;
+  void advance_device(double now_s) override;
+
+ private:
+  struct Cursor {  // a read whose requests the device has not all taken
+    Read* read = nullptr;
+    std::size_t request = 0;  // the next
+  };
+  struct Lane {
+    Ring<Cursor> waiting;
+    std::int64_t reads = 0;      // not ended
+    std::int32_t in_device = 0;  // requests
+    double slot_s = 0;           // when it last had no slot free
+  };
+  struct Request {
+    Read* read = nullptr;
+    std::size_t number = 0;
+    double bytes = 0;
+    double taken_s = 0;
+  };
+  struct Channel {
+    Request request;
+    Transfer transfer;
+  };
+  struct Late {  // its bytes are there, its answer is not
+    double end_s;
+    Request request;
+    bool operator<(const Late& other) const { return end_s > other.end_s; }  // for a heap
+  };
+
+  double takable_s(const Lane& lane) const;
+  std::int32_t next_lane(double& taken_s) const;
+  void take_until(double now_s);
+  void take(std::int32_t lane, double taken_s);
+  void finish(const Request& request, double now_s);
+  void end_if_done(Read& read);
+  void mark(std::int32_t lane);
+
+  double latency_s_, stage_s_, overhead_s_;
+  std::size_t channel_count_;
+  std::array<Lane, kLanes> lanes_;
+  std::uint32_t takable_ = 0;   // lanes with a waiting read and a free slot
+  std::int32_t last_lane_ = 0;  // taken from last
+  double stage_free_s_ = 0;
+  Ring<Request> ready_;  // by the date at which their latency is over
+  std::vector<Channel> channels_;
+  std::vector<Late> late_;
+};
+
+}  // namespace leanstream::sim
