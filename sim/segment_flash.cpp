@@ -182,6 +182,11 @@ void SegmentFlash::for_each_moving(Visit&& visit) const {
 // Requests per second that each lane may transfer at most, when all get so many bytes/s and the
 // host takes no more requests from all than it can. A lane alone is always within that.
 double SegmentFlash::level(double bytes_per_s) const {
+  if (std::has_single_bit(busy_)) {
+    const Lane& lane = lanes_[static_cast<std::size_t>(std::countr_zero(busy_))];
+    const double size = lane.queue.front().read->load.mean_bytes();
+    return lane.transfer.bound() <= bytes_per_s ? kInfinity : bytes_per_s / size;
+  }
   by_bytes_.clear();
   by_requests_.clear();
   for_each_moving([this](const Lane& lane) {
@@ -191,9 +196,8 @@ double SegmentFlash::level(double bytes_per_s) const {
     by_bytes_.push_back({lane.transfer.bound(), front.read->load.mean_bytes()});
     by_requests_.push_back({requests / taken_s, lane.transfer_s / taken_s});
   });
-  const double level = fair_level(bytes_per_s, by_bytes_);
-  if (by_requests_.size() < 2) return level;
-  return std::min(level, fair_level(device().requests_per_s, by_requests_));
+  return std::min(fair_level(bytes_per_s, by_bytes_),
+                  fair_level(device().requests_per_s, by_requests_));
 }
 
 double SegmentFlash::device_demand() const {

@@ -1,5 +1,7 @@
 #include "experiments/run/faults.h"
 
+#include <initializer_list>
+
 namespace leanstream::run {
 
 backend::FaultPlan Faults::plan() const {
@@ -40,23 +42,30 @@ const config::Table<Faults>& faults_table() {
 
 void check_faults(const Faults& faults, const config::Node& node,
                   config::Diagnostics& diagnostics) {
-  const auto error = [&](const char* what) { diagnostics.error(node.position(), "{}", what); };
+  // At the first of the named parameters that is there.
+  const auto error = [&](std::initializer_list<const char*> names, const char* what) {
+    for (const char* name : names) {
+      if (const config::Node at = node[name]) return diagnostics.error(at.position(), "{}", what);
+    }
+  };
   if (faults.read_error + faults.short_read + faults.late > 1) {
     error(
+        {"read_error", "short_read"},
         "'read_error', 'short_read' and 'late' are shares of all requests: 100% together at most");
   }
   if (faults.late > 0 && !faults.late_by_ns) {
-    error("'late' says how many requests; it needs 'late_by': by how much");
+    error({"late"}, "'late' says how many requests; it needs 'late_by': by how much");
   }
   if (faults.stall_from_ns.has_value() != faults.stall_for_ns.has_value()) {
-    error("'stall_from' and 'stall_for' go together");
+    error({"stall_from", "stall_for"}, "'stall_from' and 'stall_for' go together");
   }
   const bool from = faults.collapse_from_ns.has_value();
   const bool to = faults.collapse_to_ns.has_value();
   if (from != to || from != faults.collapse_factor.has_value()) {
-    error("'collapse_from', 'collapse_to' and 'collapse_factor' go together");
+    error({"collapse_from", "collapse_to", "collapse_factor"},
+          "'collapse_from', 'collapse_to' and 'collapse_factor' go together");
   } else if (from && *faults.collapse_to_ns <= *faults.collapse_from_ns) {
-    error("'collapse_to' is not after 'collapse_from'");
+    error({"collapse_to"}, "'collapse_to' is not after 'collapse_from'");
   }
 }
 

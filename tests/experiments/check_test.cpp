@@ -62,6 +62,34 @@ sweep:
   }
 }
 
+TEST_F(CheckTest, FaultsThatDoNotFitTogether) {
+  write("bad.yaml", changed_sweep("", R"(
+fidelity: requests
+faults:
+  read_error: 60%
+  short_read: 50%
+  late: 0.1
+  stall_from: 1 s
+  collapse_from: 2 s
+  collapse_to: 1 s
+  collapse_factor: 0
+)"));
+  const Ended ended = run({"check", "bad.yaml"});
+  EXPECT_EQ(ended.status, 2);
+  for (const char* text :
+       {"'fidelity' cannot be 'requests'", "shares of all requests: 100% together",
+        "it needs 'late_by'", "'stall_from' and 'stall_for' go together",
+        "'collapse_factor' is '0'"}) {
+    EXPECT_THAT(ended.err, HasSubstr(text));
+  }
+  EXPECT_EQ(ended.err.find("'stall_for'"), ended.err.rfind("'stall_for'")) << "once for all cells";
+  write("bad.yaml",
+        changed_sweep("",
+                      "\nfaults: {collapse_from: 2 s, collapse_to: 1 s, collapse_factor: 0.5}\n"));
+  EXPECT_THAT(run({"check", "bad.yaml"}).err,
+              HasSubstr("'collapse_to' is not after 'collapse_from'"));
+}
+
 TEST_F(CheckTest, PoliciesAreChecked) {
   write("own.yaml",
         "kind: system\ndescription: mine\npredictor: all\ncache: {policy: lruu}\n"

@@ -61,6 +61,37 @@ TEST_F(RunTest, TheManifestSaysWhatWasRun) {
   EXPECT_EQ(configuration.at("sweep").at("memory_budget"), json({"75% of mlp", "100% of mlp"}));
 }
 
+std::vector<double> speeds(const report::CsvTable& results) {
+  std::vector<double> out;
+  for (std::size_t row = 0; row < results.rows.size(); ++row) {
+    EXPECT_EQ(results.text(row, "failure"), "");
+    out.push_back(std::stod(results.text(row, "tokens_per_s")));
+  }
+  return out;
+}
+
+TEST_F(RunTest, BothFidelitiesAgree) {
+  ASSERT_EQ(run({"sweep", "sweep.yaml", "--no-report", "--out", "whole"}).status, 0);
+  ASSERT_EQ(
+      run({"sweep", "sweep.yaml", "--no-report", "--out", "single", "fidelity=request"}).status, 0);
+  const auto whole = speeds(table("whole/results.csv"));
+  const auto single = speeds(table("single/results.csv"));
+  ASSERT_EQ(whole.size(), 8u);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(whole[i] / single[i], 1, 0.05);
+}
+
+TEST_F(RunTest, FaultsSlowARunDown) {
+  ASSERT_EQ(run({"run", "sweep.yaml", "system=leanstream", "memory_budget=75% of mlp"}).status, 0);
+  const double healthy = speeds(table("out/tiny/results.csv"))[0];
+  for (const char* faults :
+       {"faults={late: 20%, late_by: 1 ms}", "faults={stall_from: 3 ms, stall_for: 20 ms}"}) {
+    ASSERT_EQ(
+        run({"run", "sweep.yaml", "system=leanstream", "memory_budget=75% of mlp", faults}).status,
+        0);
+    EXPECT_LT(speeds(table("out/tiny/results.csv"))[0], healthy) << faults;
+  }
+}
+
 TEST_F(RunTest, JsonIsAllThatIsPrinted) {
   const Ended ended = run({"sweep", "sweep.yaml", "--json"});
   ASSERT_EQ(ended.status, 0) << ended.err;
