@@ -16,10 +16,6 @@ void SegmentFlash::enqueue(Read& read, double now_s) {
   Lane& lane = lanes_[static_cast<std::size_t>(read.command.lane)];
   const bool idle = lane.queue.empty();
   if (idle && lane.late == 0) read.from_s += overhead_s_;
-  if (idle) {
-    read.from_s = std::max(read.from_s, first_free_s_);
-    first_free_s_ = read.from_s + 1.0 / device().requests_per_s;
-  }
   set_ends(read);
   Queued queued{&read, pace_of(device(), read.load.mean_bytes()), read.from_s};
   if (!idle) {
@@ -97,11 +93,13 @@ void SegmentFlash::start(Lane& lane, std::int64_t before, double now_s) {
   lane.service_s = service_s(lane, read.load.requests);
   const double together_s = together_of(lane.queue.front(), read.load.requests);
   if (read.from_s + together_s - now_s >= lane.service_s) lane.before = 0;  // a gap
-  const double latency_s = read.from_s + lane.queue.front().pace.latency_s - now_s;
-  const double delay_s = std::max(0.0, latency_s);
-  lane.transfer_s = lane.service_s - delay_s;
+  const Pace& pace = lane.queue.front().pace;
+  const double latency_s = std::max(0.0, read.from_s + pace.latency_s - now_s);
+  const double taken_s = static_cast<double>(read.load.requests) * pace.stage_s;
+  lane.transfer_s = std::max(lane.service_s - latency_s, std::min(lane.service_s, taken_s));
   LEANSTREAM_CHECK(lane.transfer_s > 0, "read {}: {} s of service, {} s of latency",
-                   read.command.ticket, lane.service_s, delay_s);
+                   read.command.ticket, lane.service_s, latency_s);
+  const double delay_s = lane.service_s - lane.transfer_s;
   const double bytes = std::min(lane.owed + read.load.bytes, peak(device()) * lane.transfer_s);
   lane.still_owed = lane.owed + read.load.bytes - bytes;
   lane.transfer = Transfer({bytes, delay_s, bytes / lane.transfer_s}, now_s);
@@ -192,9 +190,8 @@ double SegmentFlash::level(double bytes_per_s) const {
   for_each_moving([this](const Lane& lane) {
     const Queued& front = lane.queue.front();
     const auto requests = static_cast<double>(front.read->load.requests);
-    const double taken_s = std::max(lane.transfer_s, requests * front.pace.stage_s);
     by_bytes_.push_back({lane.transfer.bound(), front.read->load.mean_bytes()});
-    by_requests_.push_back({requests / taken_s, lane.transfer_s / taken_s});
+    by_requests_.push_back({requests / lane.transfer_s, 1});
   });
   return std::min(fair_level(bytes_per_s, by_bytes_),
                   fair_level(device().requests_per_s, by_requests_));

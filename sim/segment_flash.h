@@ -15,9 +15,11 @@
 // since the stage was free for it. A cancel leaves what has begun.
 //
 // Lanes get equal requests per second, up to the rate of each: of the flash's bandwidth and of
-// requests_per_s; the first requests of lanes that were empty go before others, one each σ. A
-// request that is late makes its read end so much after the request's own end, when that is later;
-// the reads behind do not wait for it.
+// requests_per_s. So that lanes whose requests are taken in turn slow each other from the first,
+// the bytes of n requests move for n · σ at least, where the latency leaves room for it.
+//
+// A request that is late makes its read end so much after the request's own end, when that is
+// later; the reads behind do not wait for it.
 #pragma once
 
 #include <array>
@@ -54,7 +56,7 @@ class SegmentFlash final : public Flash {
     double still_owed = 0;    // what the front will leave
     double since_s = 0;       // the front's service began
     double service_s = 0;     // its length, alone
-    double transfer_s = 0;    // without the latency
+    double transfer_s = 0;    // the part of it in which bytes move
     Transfer transfer;
   };
   struct Late {
@@ -78,7 +80,6 @@ class SegmentFlash final : public Flash {
   void for_each_moving(Visit&& visit) const;
 
   double overhead_s_;
-  double first_free_s_ = 0;  // the stage, for the first request of a lane without reads
   std::array<Lane, kLanes> lanes_;
   std::uint32_t busy_ = 0;  // lanes with reads
   std::vector<Late> late_;
