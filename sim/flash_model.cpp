@@ -34,12 +34,14 @@ double Pace::together_s(std::int64_t n) const {
   std::int64_t rest = n - 1;
   double time_s = latency_s;
   if (turn_s > static_cast<double>(depth) * std::max(stage_s, shared_s)) {
-    time_s += static_cast<double>(rest / depth) * turn_s;
+    const std::int64_t turns = rest / depth;
+    time_s += static_cast<double>(turns) * turn_s;
     rest %= depth;
   }
   if (shared_s <= stage_s) return time_s + static_cast<double>(rest) * stage_s + alone_s;
-  time_s += static_cast<double>(rest / channels * channels) * shared_s;
-  rest %= channels;
+  const std::int64_t in_step = rest / channels * channels;
+  time_s += static_cast<double>(in_step) * shared_s;
+  rest -= in_step;
   return time_s + static_cast<double>(rest) * stage_s +
          std::max(alone_s, static_cast<double>(rest + 1) * shared_s);
 }

@@ -121,6 +121,7 @@ std::int32_t RequestFlash::next_lane(double& taken_s) const {
       taken_s = at_s;
     }
   }
+  LEANSTREAM_CHECK(best != kNone, "no lane to take from");
   return best;
 }
 
