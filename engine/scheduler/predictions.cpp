@@ -85,11 +85,11 @@ void Scheduler::make_final(LayerWork& work) {
   const BlockId on_their_way = work.wanted.count_common(in_flight);
 
   plan_ =
-      work.prefill ? policy::Plan{}
-                   : policies_.controller->plan(
-                         {work.layer,
-                          work.step - static_cast<StepId>(spec_.prompt_tokens) * spec_.layers,
-                          work.final_misses});
+      work.prefill
+          ? policy::Plan{}
+          : policies_.controller->plan(
+                {work.layer, work.step - static_cast<StepId>(spec_.prompt_tokens) * spec_.layers,
+                 work.final_misses});
   LEANSTREAM_CHECK(plan_.stages >= 1 && plan_.stages <= static_cast<int>(policy::kMostPlanStages),
                    "a plan of {} stages", plan_.stages);
   work.plan = plan_;
