@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
                        fmt::format("leanstream {} ({}{}), {}", version.version, version.commit,
                                    version.dirty ? ", changed" : "", version.build));
   app.require_subcommand(1);
+  leanstream::commands::add_bench(app);
   leanstream::commands::add_check(app);
   leanstream::commands::add_evaluate(app);
   leanstream::commands::add_list(app);

@@ -19,6 +19,7 @@ const std::string& command_line();
 // Called once by main: quoted so that a shell reads it back.
 void set_command_line(int argc, const char* const* argv);
 
+void add_bench(CLI::App& app);
 void add_check(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_list(CLI::App& app);

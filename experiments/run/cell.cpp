@@ -51,22 +51,6 @@ CellResult carry_out(const Cell& cell, scheduler::Scheduler& scheduler, backend:
   return result;
 }
 
-backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
-                              const std::string& log) {
-  backend::WorldSpec world;
-  world.platform = &cell.platform.platform;
-  world.shape = cell.model.shape;
-  world.geometry = cell.geometry;
-  world.synchronisation = cell.system.synchronisation;
-  world.prediction = cell.prediction;
-  world.predictor = &policies.predictor();
-  world.seed = cell.spec.experiment.seed;
-  world.fidelity = cell.spec.experiment.fidelity;
-  world.faults = cell.spec.experiment.faults.plan();
-  world.log = log;
-  return world;
-}
-
 // What a controller that knows the future has found in simulation; whatever world runs it then.
 PlanSequence search(const Cell& cell) {
   const std::int32_t runs = CellPolicies(cell).controller().search_runs();
@@ -125,6 +109,22 @@ scheduler::RunSpec Cell::run_spec() const {
       static_cast<BlockId>(std::max<Bytes>(1, kPrefillReadBytes / geometry.block_bytes));
   run.stall_timeout_ns = e.stall_timeout_ns;
   return run;
+}
+
+backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
+                              const std::string& log) {
+  backend::WorldSpec world;
+  world.platform = &cell.platform.platform;
+  world.shape = cell.model.shape;
+  world.geometry = cell.geometry;
+  world.synchronisation = cell.system.synchronisation;
+  world.prediction = cell.prediction;
+  world.predictor = &policies.predictor();
+  world.seed = cell.spec.experiment.seed;
+  world.fidelity = cell.spec.experiment.fidelity;
+  world.faults = cell.spec.experiment.faults.plan();
+  world.log = log;
+  return world;
 }
 
 CellResult run_cell(const Cell& cell, const std::string& backend_name, const LogPaths& logs) {

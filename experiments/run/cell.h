@@ -73,6 +73,10 @@ struct LogPaths {
   std::string record;  // is written
 };
 
+// What a world needs to know of the run; refers to both. `log` is what a replay plays.
+backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
+                              const std::string& log);
+
 // Runs a cell in the world of that name. One simulated run a process. A replay that differs from
 // its log, in commands or in results, is a failed run.
 CellResult run_cell(const Cell& cell, const std::string& backend, const LogPaths& logs = {});

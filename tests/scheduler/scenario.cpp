@@ -37,6 +37,7 @@ struct Raw {
   std::vector<std::vector<Codes>> importance;  // [token][layer]
   std::vector<Prediction> predictions;
   std::vector<ReadError> read_errors;
+  std::vector<std::int32_t> omega_io, omega_gpu;  // by decode step
   TicketId failed_ticket = 0;
   std::vector<std::string> commands;
   std::vector<Figure> tally;
@@ -185,6 +186,8 @@ const config::Table<Raw>& table() {
           "read_errors", &Raw::read_errors,
           [](const Node& n, Diagnostics& d) { return read_error.read(n, d); },
           "reads that end in an error"),
+      config::list("sequence_omega_io", &Raw::omega_io, "by decode step, for clairvoyant_plan"),
+      config::list("sequence_omega_gpu", &Raw::omega_gpu, "by decode step, for clairvoyant_plan"),
       config::integer("failed_ticket", &Raw::failed_ticket, "a command that its device gives up"),
       config::list("commands", &Raw::commands, "all of them"),
       config::custom<Raw>(
@@ -219,6 +222,7 @@ void check_shape(const Raw& raw, const config::Position& at, Diagnostics& d) {
     for (const auto& codes : layers) same = same && codes.size() == raw.importance[0][0].size();
     if (!same) d.error(at, "importance: tokens and layers of different sizes");
   }
+  if (raw.omega_io.size() != raw.omega_gpu.size()) d.error(at, "two sequences of different sizes");
   for (const Prediction& p : raw.predictions) {
     if (p.importance.size() != raw.importance[0][0].size()) d.error(at, "a prediction's size");
   }
@@ -237,6 +241,9 @@ SmallRun run_of(const Raw& raw, const run::SystemSpec& system) {
   run.layers = static_cast<LayerId>(raw.importance[0].size());
   run.ffn = static_cast<std::int32_t>(raw.importance[0][0].size());
   run.block_neurons = raw.block_neurons;
+  for (std::size_t i = 0; i < raw.omega_io.size(); ++i) {
+    run.sequence.push_back({raw.omega_io[i], raw.omega_gpu[i]});
+  }
   run.costs = raw.costs;
   run.fail_ticket = raw.failed_ticket;
   run.unreadable = [errors = raw.read_errors](TicketId ticket, std::span<const BlockId>) {

@@ -1,0 +1,261 @@
+// leanstream bench core: what the core itself costs at the size of a 7B model.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "engine/base/error.h"
+#include "engine/config/document.h"
+#include "engine/model/model_file.h"
+#include "engine/scheduler/scheduler.h"
+#include "experiments/commands/commands.h"
+#include "experiments/run/cell.h"
+#include "experiments/run/child.h"
+#include "traces/synthesis.h"
+
+namespace leanstream::commands {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+constexpr TokenId kPrompt = 8;
+constexpr double kMsPerS = 1e3;
+constexpr double kNsPerS = 1e9;
+
+// Mistral-7B, density 0.25, budget 20 % of the MLPs, 8 segments of each kind: up to 8 refinements
+// a layer.
+constexpr const char* kExperiment = R"(
+kind: experiment
+name: bench-core
+platform: jetson-agx-orin
+model: mistral-7b
+system: leanstream
+system_changes: {controller: {policy: static, omega_io: 8, omega_gpu: 8}}
+prompt_tokens: 8
+density: 25%
+block_neurons: 2
+memory_budget: 20% of mlp
+)";
+
+struct Options {
+  TokenId tokens = 64;
+  int repeats = 5;
+  bool json = false;
+};
+
+double seconds_since(Clock::time_point from) {
+  return std::chrono::duration<double>(Clock::now() - from).count();
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+// A trace that is there while this object is.
+class TemporaryTrace {
+ public:
+  explicit TemporaryTrace(TokenId tokens)
+      : path_((std::filesystem::temp_directory_path() /
+               fmt::format("leanstream-bench-{}.safetensors", ::getpid()))
+                  .string()) {
+    traces::synthesize(model::load_model("mistral-7b").shape, tokens, 1, {}, command_line())
+        .write(path_);
+  }
+  ~TemporaryTrace() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  TemporaryTrace(const TemporaryTrace&) = delete;
+  TemporaryTrace& operator=(const TemporaryTrace&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+run::Cell load(const std::string& trace, TokenId tokens, const std::string& predictor,
+               const std::string& fidelity) {
+  config::Diagnostics diagnostics;
+  const auto document = config::parse_document(kExperiment, "bench core", diagnostics);
+  std::vector<std::string> assignments{"trace=" + trace, fmt::format("tokens={}", tokens),
+                                       "fidelity=" + fidelity};
+  if (!predictor.empty()) assignments.push_back("system_changes.predictor=" + predictor);
+  auto cells = run::load_cells(document, assignments, diagnostics);
+  diagnostics.throw_if_any();
+  return std::move(cells.at(0));
+}
+
+struct Run {  // of the decoded tokens
+  double wall_s = 0;
+  double events = 0;
+  double predictions = 0;
+  double world_s = 0;      // in the world, without predictions; only when looked at closely
+  double predictor_s = 0;  // making synthetic predictions
+};
+
+// What is spent in a predictor.
+class TimedPredictor final : public policy::Predictor {
+ public:
+  explicit TimedPredictor(const policy::Predictor& inner) : inner_(inner) {}
+  void predict(TokenId token, LayerId layer, std::int32_t feature,
+               std::span<std::uint8_t> codes) const override {
+    const auto from = Clock::now();
+    inner_.predict(token, layer, feature, codes);
+    spent_s += seconds_since(from);
+  }
+  mutable double spent_s = 0;
+
+ private:
+  const policy::Predictor& inner_;
+};
+
+Run run_here(const run::Cell& cell, const std::string& backend, bool closely) {
+  const run::CellPolicies policies(cell);
+  const TimedPredictor predictor(policies.predictor());
+  scheduler::Scheduler scheduler(cell.run_spec(), policies.view());
+  auto spec = run::world_spec(cell, policies, "");
+  if (closely) spec.predictor = &predictor;
+  const auto world = backend::make_world(backend, spec);
+  Run run;
+  world->host([&] {
+    Clock::time_point from;
+    double predictor_before_s = 0;
+    bool decoding = false;
+    scheduler.start(world->now());
+    while (!scheduler.finished()) {
+      const auto& metrics = scheduler.metrics();
+      if (!decoding && metrics.prefill_end_ns > metrics.start_ns) {
+        decoding = true;
+        run.events = -static_cast<double>(metrics.events);
+        run.world_s = 0;
+        predictor_before_s = predictor.spent_s;
+        from = Clock::now();
+      }
+      const auto entered = closely ? Clock::now() : Clock::time_point();
+      world->submit(scheduler.take_commands());
+      const auto batch = world->wait(scheduler.deadline());
+      if (closely) run.world_s += seconds_since(entered);
+      scheduler.on(batch);
+    }
+    run.wall_s = seconds_since(from);
+    run.predictor_s = predictor.spent_s - predictor_before_s;
+    run.world_s -= run.predictor_s;
+  });
+  if (!scheduler.failure().empty()) throw UserError("bench core: {}", scheduler.failure());
+  run.events += static_cast<double>(scheduler.metrics().events);
+  run.predictions = static_cast<double>(scheduler.metrics().decode.predictions);
+  return run;
+}
+
+// One simulated run a process.
+Run run_once(const run::Cell& cell, const std::string& backend, bool closely) {
+  const auto child = run::in_child([&] {
+    const Run r = run_here(cell, backend, closely);
+    return fmt::format("{} {} {} {} {}", r.wall_s, r.events, r.predictions, r.world_s,
+                       r.predictor_s);
+  });
+  if (!child.ended) {
+    throw UserError("bench core: the run ended with status {}: {}", child.status, child.text);
+  }
+  Run r;
+  std::istringstream(child.text) >> r.wall_s >> r.events >> r.predictions >> r.world_s >>
+      r.predictor_s;
+  return r;
+}
+
+struct Case {
+  const char* name;
+  const char* backend;
+  const char* fidelity;
+  const char* predictor;  // "" for the system's own
+};
+
+// The null device is given the true scores: they cost a copy, so what is left is the core.
+constexpr std::array kCases{Case{"null", "null", "segment", "oracle"},
+                            Case{"segment", "sim", "segment", ""},
+                            Case{"request", "sim", "request", ""}};
+
+Json measure(const Case& c, const run::Cell& cell, const Options& o) {
+  std::vector<double> walls;
+  Run run;
+  for (int i = 0; i < o.repeats; ++i) {
+    run = run_once(cell, c.backend, false);
+    walls.push_back(run.wall_s);
+  }
+  const Run close = run_once(cell, c.backend, true);
+  const double tokens = o.tokens;
+  const double wall_s = median(walls);
+  const auto [least, most] = std::minmax_element(walls.begin(), walls.end());
+  const double predictor_ms = close.predictor_s / tokens * kMsPerS;
+  const double world_ms = close.world_s / tokens * kMsPerS;
+  return {{"case", c.name},
+          {"ms_per_token", wall_s / tokens * kMsPerS},
+          {"ms_per_token_least", *least / tokens * kMsPerS},
+          {"ms_per_token_most", *most / tokens * kMsPerS},
+          {"tokens_per_s", tokens / wall_s},
+          {"events_per_token", run.events / tokens},
+          {"ns_per_event", wall_s / run.events * kNsPerS},
+          {"predictions_per_token", run.predictions / tokens},
+          {"core_ms", close.wall_s / tokens * kMsPerS - predictor_ms - world_ms},
+          {"world_ms", world_ms},
+          {"predictor_ms", predictor_ms}};
+}
+
+void execute(const Options& o) {
+  const TokenId tokens = kPrompt + o.tokens;
+  const TemporaryTrace trace(tokens);
+  Json rows = Json::array();
+  for (const Case& c : kCases) {
+    rows.push_back(measure(c, load(trace.path(), tokens, c.predictor, c.fidelity), o));
+  }
+  if (o.json) {
+    fmt::print("{}\n", rows.dump(2));
+    return;
+  }
+  fmt::print(
+      "Mistral-7B, density 0.25, budget 20 % of the MLPs, plan (8, 8), {} tokens, median of {} "
+      "runs\n"
+      "         ms/token (least … most)  tokens/s  events/token  ns/event  predictions/token | "
+      "core "
+      "+ world + predictor, ms/token\n",
+      o.tokens, o.repeats);
+  for (const Json& r : rows) {
+    const auto v = [&](const char* name) { return r[name].get<double>(); };
+    fmt::print(
+        "{:8} {:6.2f} ({:.2f} … {:.2f}) {:12.1f} {:13.0f} {:9.0f} {:18.0f} | {:.2f} + {:.2f} + "
+        "{:.2f}\n",
+        r["case"].get<std::string>(), v("ms_per_token"), v("ms_per_token_least"),
+        v("ms_per_token_most"), v("tokens_per_s"), v("events_per_token"), v("ns_per_event"),
+        v("predictions_per_token"), v("core_ms"), v("world_ms"), v("predictor_ms"));
+  }
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  auto* bench = app.add_subcommand("bench", "micro-benchmarks of the program itself");
+  bench->require_subcommand(1);
+  auto o = std::make_shared<Options>();
+  auto* core = bench->add_subcommand(
+      "core",
+      "wall time of a token at Mistral-7B's size: core alone, segment and request fidelity");
+  core->add_option("--tokens", o->tokens, "decoded tokens")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  core->add_option("--repeats", o->repeats, "runs of each kind; the median counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  core->add_flag("--json", o->json, "JSON to stdout");
+  core->callback([o] { execute(*o); });
+}
+
+}  // namespace leanstream::commands
