@@ -57,6 +57,24 @@ void bits_above(std::span<const std::uint8_t> values, std::uint8_t limit,
   }
 }
 
+bool difference(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                std::span<std::uint64_t> out) {
+  const hn::ScalableTag<std::uint64_t> d;
+  auto any = hn::Zero(d);
+  std::uint64_t rest = 0;
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= a.size(); i += hn::Lanes(d)) {
+    const auto left = hn::AndNot(hn::LoadU(d, b.data() + i), hn::LoadU(d, a.data() + i));
+    hn::StoreU(left, d, out.data() + i);
+    any = hn::Or(any, left);
+  }
+  for (; i < a.size(); ++i) {
+    out[i] = a[i] & ~b[i];
+    rest |= out[i];
+  }
+  return rest != 0 || !hn::AllTrue(d, hn::Eq(any, hn::Zero(d)));
+}
+
 void classes(std::span<const std::uint32_t> values, std::span<std::uint8_t> out) {
   const hn::ScalableTag<std::int32_t> d;
   const hn::Rebind<std::uint8_t, decltype(d)> bytes;
@@ -85,6 +103,7 @@ static_assert(std::endian::native == std::endian::little, "bits are written as b
 HWY_EXPORT(count_above_bytes);
 HWY_EXPORT(count_above_words);
 HWY_EXPORT(bits_above);
+HWY_EXPORT(difference);
 HWY_EXPORT(classes);
 
 std::int32_t vector_count_above_bytes(std::span<const std::uint8_t> values, std::uint8_t limit) {
@@ -100,47 +119,13 @@ void vector_bits_above(std::span<const std::uint8_t> values, std::uint8_t limit,
   HWY_DYNAMIC_DISPATCH(bits_above)(values, limit, words);
 }
 
+bool vector_difference(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                       std::span<std::uint64_t> out) {
+  return HWY_DYNAMIC_DISPATCH(difference)(a, b, out);
+}
+
 void vector_classes(std::span<const std::uint32_t> values, std::span<std::uint8_t> classes) {
   HWY_DYNAMIC_DISPATCH(classes)(values, classes);
-}
-
-// Table look-ups are loads: four independent ones at a time keep the ports busy.
-template <std::int32_t kWidth>
-static void sum_blocks(const std::uint8_t* codes, const std::uint32_t* units, std::size_t blocks,
-                       std::uint32_t* sums) {
-  for (std::size_t b = 0; b < blocks; ++b) {
-    std::uint32_t sum = 0;
-    for (std::int32_t j = 0; j < kWidth; ++j) sum += units[codes[j]];
-    sums[b] = sum;
-    codes += kWidth;
-  }
-}
-
-void vector_block_sums(std::span<const std::uint8_t> codes, std::span<const std::uint32_t> units,
-                       std::int32_t width, std::span<std::uint32_t> sums) {
-  const auto w = static_cast<std::size_t>(width);
-  const std::size_t whole = codes.size() / w;
-  switch (width) {
-    case 1:
-      sum_blocks<1>(codes.data(), units.data(), whole, sums.data());
-      break;
-    case 2:
-      sum_blocks<2>(codes.data(), units.data(), whole, sums.data());
-      break;
-    case 3:
-      sum_blocks<3>(codes.data(), units.data(), whole, sums.data());
-      break;
-    default:
-      for (std::size_t b = 0; b < whole; ++b) {
-        std::uint32_t sum = 0;
-        for (std::size_t j = 0; j < w; ++j) sum += units[codes[b * w + j]];
-        sums[b] = sum;
-      }
-  }
-  if (whole == sums.size()) return;
-  std::uint32_t sum = 0;
-  for (std::size_t j = whole * w; j < codes.size(); ++j) sum += units[codes[j]];
-  sums[whole] = sum;
 }
 
 }  // namespace leanstream

@@ -15,11 +15,11 @@ std::int32_t vector_count_above_words(std::span<const std::uint32_t> values, std
 void vector_bits_above(std::span<const std::uint8_t> values, std::uint8_t limit,
                        std::span<std::uint64_t> words);
 
+// out = a without b; whether anything is left. All three have the same size.
+bool vector_difference(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                       std::span<std::uint64_t> out);
+
 // classes[i] = class_of(values[i]) (top_choice.h).
 void vector_classes(std::span<const std::uint32_t> values, std::span<std::uint8_t> classes);
-
-// sums[b] = Σ units[codes[j]] over the `width` codes from b · width; the last sum may have fewer.
-void vector_block_sums(std::span<const std::uint8_t> codes, std::span<const std::uint32_t> units,
-                       std::int32_t width, std::span<std::uint32_t> sums);
 
 }  // namespace leanstream

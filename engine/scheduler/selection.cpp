@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "engine/base/check.h"
-#include "engine/base/vector_scan.h"
 #include "engine/model/density.h"
 
 namespace leanstream::scheduler {
@@ -31,10 +30,11 @@ Selection::Selection(const RunSpec& spec, const model::Activations& activations)
   for (LayerId l = 0; l < spec.layers; ++l) {
     const auto levels = activations.levels(l);
     const double top = std::max(static_cast<double>(levels.back()), 1e-30);
-    auto& units = units_.emplace_back();
+    std::vector<std::uint32_t> units;
     for (const float level : levels) {
       units.push_back(static_cast<std::uint32_t>(static_cast<double>(level) / top * highest));
     }
+    units_.emplace_back(units);
   }
 }
 
@@ -62,7 +62,7 @@ void Selection::sum_placed(LayerId layer, std::span<const std::uint8_t> codes,
   LEANSTREAM_CHECK(codes.size() == static_cast<std::size_t>(geometry_.ffn) &&
                        units.size() == static_cast<std::size_t>(geometry_.blocks_per_layer),
                    "{} codes of {} neurons, {} blocks", codes.size(), geometry_.ffn, units.size());
-  vector_block_sums(codes, units_[static_cast<std::size_t>(layer)], geometry_.block_neurons, units);
+  units_[static_cast<std::size_t>(layer)].sum(codes, geometry_.block_neurons, units);
 }
 
 void Selection::choose(TokenId token, LayerId layer, std::span<const std::uint8_t> codes,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/block_set.h"
+#include "engine/base/code_sums.h"
 #include "engine/base/top_choice.h"
 #include "engine/model/activations.h"
 #include "engine/scheduler/run_spec.h"
@@ -58,7 +59,7 @@ class Selection {
   Select select_;
   std::int32_t wanted_count_;
   const policy::Placement* placement_;
-  std::vector<std::vector<std::uint32_t>> units_;  // of each layer, importance of each code
+  std::vector<CodeSums> units_;  // of each layer, importance of each code
   TopChoice top_;
   mutable std::vector<std::uint8_t> placed_;  // scratch
   BlockSet neurons_;                          // scratch

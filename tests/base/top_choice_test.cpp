@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/base/code_sums.h"
 #include "engine/base/hash.h"
 #include "engine/base/random.h"
 #include "engine/base/vector_scan.h"
@@ -66,10 +67,10 @@ TEST(TopChoice, ClassesNeverFall) {
   EXPECT_GT(class_of(64), class_of(32));
 }
 
-TEST(VectorScan, BlockSumsAgreeWithALoop) {
+TEST(CodeSums, AgreeWithALoop) {
   RandomStream random(4, "test.sums");
   std::vector<std::uint32_t> units(256);
-  for (auto& u : units) u = static_cast<std::uint32_t>(random.next_below(1 << 24));
+  for (auto& u : units) u = static_cast<std::uint32_t>(random.next_below(std::uint64_t{1} << 29));
   for (const std::int32_t width : {1, 2, 3, 5}) {
     for (const std::size_t size : {1U, 7U, 64U, 301U}) {
       std::vector<std::uint8_t> codes(size);
@@ -77,7 +78,7 @@ TEST(VectorScan, BlockSumsAgreeWithALoop) {
       const auto w = static_cast<std::size_t>(width);
       std::vector<std::uint32_t> expected((size + w - 1) / w), sums(expected.size());
       for (std::size_t j = 0; j < size; ++j) expected[j / w] += units[codes[j]];
-      vector_block_sums(codes, units, width, sums);
+      CodeSums(units).sum(codes, width, sums);
       EXPECT_EQ(sums, expected) << width << " " << size;
     }
   }

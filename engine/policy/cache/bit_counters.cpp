@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/base/vector_scan.h"
+
 namespace leanstream::policy {
 
 BitCounters::BitCounters(LayerId layers, BlockId blocks_per_layer)
@@ -10,6 +12,7 @@ BitCounters::BitCounters(LayerId layers, BlockId blocks_per_layer)
   layer.planes.assign(kPlanes, BlockSet(blocks_per_layer));
   layer.left = layer.lowest = BlockSet(blocks_per_layer);
   layers_.assign(static_cast<std::size_t>(layers), layer);
+  lowest_counts_.resize(layers_.size());
 }
 
 void BitCounters::increment(LayerId id, const BlockSet& blocks) {
@@ -39,15 +42,17 @@ std::uint32_t BitCounters::count(LayerId layer, BlockId block) const {
   return n;
 }
 
-void BitCounters::find_lowest(Layer& layer) {
+void BitCounters::find_lowest(std::size_t l) {
+  Layer& layer = layers_[l];
   layer.lowest = layer.left;
-  layer.lowest_count = layer.left.empty() ? kNothing : 0;
-  for (int p = layer.used_planes; p-- > 0 && layer.lowest_count != kNothing;) {
+  lowest_counts_[l] = layer.left.empty() ? kNothing : 0;
+  if (lowest_counts_[l] == kNothing) return;
+  for (int p = layer.used_planes; p-- > 0;) {
     const BlockSet& plane = layer.planes[static_cast<std::size_t>(p)];
-    if (layer.lowest.is_subset_of(plane)) {
-      layer.lowest_count |= 1U << p;
+    if (vector_difference(layer.lowest.words(), plane.words(), both_.words())) {
+      std::swap(layer.lowest, both_);
     } else {
-      layer.lowest -= plane;
+      lowest_counts_[l] |= 1U << p;  // all that are left have this bit
     }
   }
 }
@@ -58,24 +63,24 @@ void BitCounters::lowest(const CacheView& cache, BlockId count, std::vector<Bloc
     const std::uint64_t version = cache.versions.empty() ? 0 : cache.versions[l];
     if (version != 0 && version == layers_[l].version) continue;
     layers_[l].left = cache.evictable[l];
-    find_lowest(layers_[l]);
+    find_lowest(l);
     layers_[l].version = version;
   }
   while (count > 0) {
-    std::uint32_t least = kNothing;
-    for (const Layer& layer : layers_) least = std::min(least, layer.lowest_count);
+    const std::uint32_t least = *std::min_element(lowest_counts_.begin(), lowest_counts_.end());
     if (least == kNothing) return;
     for (std::size_t i = 1; i <= layers && count > 0; ++i) {  // from the one computed longest ago
       const std::size_t l = (static_cast<std::size_t>(cache.current_layer) + i) % layers;
+      if (lowest_counts_[l] != least) continue;
       Layer& layer = layers_[l];
-      if (layer.lowest_count != least) continue;
       layer.lowest.for_each_common(layer.left, [&](BlockId b) {
         out.push_back({static_cast<LayerId>(l), b});
         return --count > 0;
       });
       layer.version = 0;
-      layer.left -= layer.lowest;
-      find_lowest(layer);
+      if (count == 0) return;
+      vector_difference(layer.left.words(), layer.lowest.words(), layer.left.words());
+      find_lowest(l);
     }
   }
 }

@@ -30,16 +30,16 @@ class BitCounters {
     int used_planes = 0;           // all others are empty
     BlockSet left;                 // evictable and not taken by this call
     BlockSet lowest;               // those of `left` with the lowest count
-    std::uint32_t lowest_count = 0;
-    std::uint64_t version = 0;  // of the evictable set that all this was found for; 0: unknown
+    std::uint64_t version = 0;     // of the evictable set that all this was found for; 0: unknown
   };
 
-  static constexpr std::uint32_t kNothing = UINT32_MAX;  // lowest_count when nothing is left
+  static constexpr std::uint32_t kNothing = UINT32_MAX;  // as a lowest count: nothing is left
 
-  static void find_lowest(Layer& layer);
+  void find_lowest(std::size_t layer);
 
   std::vector<Layer> layers_;
-  BlockSet carry_, both_;  // scratch
+  std::vector<std::uint32_t> lowest_counts_;  // of each layer's `lowest`
+  BlockSet carry_, both_;                     // scratch
 };
 
 }  // namespace leanstream::policy
