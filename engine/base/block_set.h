@@ -82,7 +82,20 @@ class BlockSet {
     }
   }
 
-  // Calls visit(block) for each member of both, in rising order, while it returns true.
+  // Calls visit(block) for each member, in rising order, while it returns true.
+  template <typename Visit>
+  void for_each_while(Visit&& visit) const {
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      for (Word w = words_[i]; w != 0; w &= w - 1) {
+        if (!visit(static_cast<BlockId>(i * kWordBits) +
+                   static_cast<BlockId>(std::countr_zero(w)))) {
+          return;
+        }
+      }
+    }
+  }
+
+  // The same for each member of both.
   template <typename Visit>
   void for_each_common(const BlockSet& other, Visit&& visit) const {
     for (std::size_t i = 0; i < words_.size(); ++i) {

@@ -75,6 +75,19 @@ bool difference(std::span<const std::uint64_t> a, std::span<const std::uint64_t>
   return rest != 0 || !hn::AllTrue(d, hn::Eq(any, hn::Zero(d)));
 }
 
+std::uint64_t total(std::span<const std::uint32_t> values) {
+  const hn::ScalableTag<std::uint64_t> d;
+  const hn::Rebind<std::uint32_t, decltype(d)> narrow;
+  auto sum = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= values.size(); i += hn::Lanes(d)) {
+    sum = hn::Add(sum, hn::PromoteTo(d, hn::LoadU(narrow, values.data() + i)));
+  }
+  std::uint64_t all = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; i < values.size(); ++i) all += values[i];
+  return all;
+}
+
 void classes(std::span<const std::uint32_t> values, std::span<std::uint8_t> out) {
   const hn::ScalableTag<std::int32_t> d;
   const hn::Rebind<std::uint8_t, decltype(d)> bytes;
@@ -104,6 +117,7 @@ HWY_EXPORT(count_above_bytes);
 HWY_EXPORT(count_above_words);
 HWY_EXPORT(bits_above);
 HWY_EXPORT(difference);
+HWY_EXPORT(total);
 HWY_EXPORT(classes);
 
 std::int32_t vector_count_above_bytes(std::span<const std::uint8_t> values, std::uint8_t limit) {
@@ -122,6 +136,10 @@ void vector_bits_above(std::span<const std::uint8_t> values, std::uint8_t limit,
 bool vector_difference(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
                        std::span<std::uint64_t> out) {
   return HWY_DYNAMIC_DISPATCH(difference)(a, b, out);
+}
+
+std::uint64_t vector_total(std::span<const std::uint32_t> values) {
+  return HWY_DYNAMIC_DISPATCH(total)(values);
 }
 
 void vector_classes(std::span<const std::uint32_t> values, std::span<std::uint8_t> classes) {

@@ -19,6 +19,9 @@ void vector_bits_above(std::span<const std::uint8_t> values, std::uint8_t limit,
 bool vector_difference(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
                        std::span<std::uint64_t> out);
 
+// Σ values.
+std::uint64_t vector_total(std::span<const std::uint32_t> values);
+
 // classes[i] = class_of(values[i]) (top_choice.h).
 void vector_classes(std::span<const std::uint32_t> values, std::span<std::uint8_t> classes);
 

@@ -4,6 +4,7 @@
 
 #include "engine/base/check.h"
 #include "engine/base/error.h"
+#include "engine/base/vector_scan.h"
 
 namespace leanstream::scheduler {
 namespace {
@@ -245,8 +246,7 @@ void Scheduler::note_importance(const LayerWork& work) {
   const auto& units = truth_.units;
   selection_.sum(work.layer, policies_.activations->importance(work.token, work.layer),
                  truth_.units);
-  std::uint64_t all = 0;
-  for (const std::uint32_t u : units) all += u;
+  const std::uint64_t all = vector_total(units);
   std::uint64_t computed = 0;
   work.wanted.for_each([&](BlockId b) { computed += units[static_cast<std::size_t>(b)]; });
   tally_.importance_share += all > 0 ? static_cast<double>(computed) / static_cast<double>(all) : 1;

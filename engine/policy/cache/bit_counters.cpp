@@ -73,10 +73,16 @@ void BitCounters::lowest(const CacheView& cache, BlockId count, std::vector<Bloc
       const std::size_t l = (static_cast<std::size_t>(cache.current_layer) + i) % layers;
       if (lowest_counts_[l] != least) continue;
       Layer& layer = layers_[l];
-      layer.lowest.for_each_common(layer.left, [&](BlockId b) {
-        out.push_back({static_cast<LayerId>(l), b});
-        return --count > 0;
+      const std::size_t before = out.size();
+      const BlockId size = std::min(count, layer.lowest.count());
+      out.resize(before + static_cast<std::size_t>(size));
+      auto at = out.begin() + static_cast<std::ptrdiff_t>(before);
+      layer.lowest.for_each_while([&](BlockId b) {
+        if (at == out.end()) return false;
+        *at++ = {static_cast<LayerId>(l), b};
+        return true;
       });
+      count -= size;
       layer.version = 0;
       if (count == 0) return;
       vector_difference(layer.left.words(), layer.lowest.words(), layer.left.words());
