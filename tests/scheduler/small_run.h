@@ -154,6 +154,8 @@ struct SmallRun : RunSpec {
 
   RunSpec spec() const;
   void run();
+  // In another world, made when the predictor is; it leaves out what only VirtualWorld knows.
+  void run_in(const std::function<backend::Backend&(const policy::Predictor&)>& world);
 };
 
 }  // namespace leanstream::scheduler
