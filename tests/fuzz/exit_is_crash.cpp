@@ -2,6 +2,6 @@
 // In fuzz targets it is a crash, so that the input is saved.
 #include <cstdlib>
 
-extern "C" [[noreturn]] void _Exit(int) {
+extern "C" void _Exit(int) noexcept {
   std::abort();
 }
