@@ -109,6 +109,10 @@ SmallRun draw_run(Choices& choices) {
   run.cache = any_cache(choices);
   run.controller = any_controller(choices);
   run.loader = any_name<policy::Loader>(choices);
+  run.placed = any_name<policy::Placement>(choices);
+  const auto omega = [&] { return choices.pick({1, 1, 2, 4, 16}); };
+  const std::int32_t steps = run.controller == "clairvoyant_plan" ? run.tokens * run.layers : 0;
+  for (std::int32_t i = 0; i < steps; ++i) run.sequence.push_back({omega(), omega()});
   const BlockId blocks = run.spec().geometry.blocks_per_layer;
   const SlotId all = run.layers * blocks;  // nearly all of it is where late reads matter
   run.slots =
@@ -118,16 +122,16 @@ SmallRun draw_run(Choices& choices) {
 
 std::string describe(const SmallRun& run) {
   return fmt::format(
-      "{} layers of {} neurons, k {}, {} tokens ({} prompt), density {}, {} slots, {} {} {} {} "
+      "{} layers of {} neurons, k {}, {} tokens ({} prompt), density {}, {} slots, {} {} {} {} {} "
       "select {} refine {} own {} layer0 {} limit {} cancel {} sync {} publish {} scope {} lanes "
       "{} depth {} merge {} retries {}",
       run.layers, run.ffn, run.block_neurons, run.tokens, run.prompt_tokens, run.density, run.slots,
-      run.predictor, run.cache, run.loader, run.controller, static_cast<int>(run.select),
-      run.refine, static_cast<int>(run.final_at), static_cast<int>(run.layer0),
-      static_cast<int>(run.prefetch_limit), static_cast<int>(run.prefetch_cancel),
-      static_cast<int>(run.io_segment_sync), static_cast<int>(run.publish),
-      static_cast<int>(run.scope), run.io_lanes, run.queue_depth, run.prefill_merge_blocks,
-      run.read_retries);
+      run.predictor, run.cache, run.loader, run.controller, run.placed,
+      static_cast<int>(run.select), run.refine, static_cast<int>(run.final_at),
+      static_cast<int>(run.layer0), static_cast<int>(run.prefetch_limit),
+      static_cast<int>(run.prefetch_cancel), static_cast<int>(run.io_segment_sync),
+      static_cast<int>(run.publish), static_cast<int>(run.scope), run.io_lanes, run.queue_depth,
+      run.prefill_merge_blocks, run.read_retries);
 }
 
 bool run_in_any_order(SmallRun& run, Choices& choices) {

@@ -182,7 +182,10 @@ void SmallRun::run() {
 
 void SmallRun::run_in(const std::function<backend::Backend&(const policy::Predictor&)>& world) {
   if (!activations) activations = std::make_shared<SmallActivations>(tokens, layers, ffn, seed);
-  const RunSpec s = spec();
+  const auto f =
+      make_policy<policy::Placement>(placed, {activations.get(), prompt_tokens, density});
+  RunSpec s = spec();
+  s.placement = f.get();
   std::shared_ptr<policy::Predictor> p = predictions;
   if (!p) p = make_policy<policy::Predictor>(predictor, {activations.get(), seed});
   const auto k = make_policy<policy::Controller>(

@@ -136,6 +136,7 @@ struct SmallRun : RunSpec {
   std::string cache = "lru";
   std::string controller = "{policy: static, omega_io: 2, omega_gpu: 2}";
   std::string loader = "prioritised";
+  std::string placed = "identity";          // sets `placement`
   std::vector<policy::StagePlan> sequence;  // by decode step, for clairvoyant_plan
   Costs costs;
   std::uint64_t seed = 1;
