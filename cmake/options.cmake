@@ -6,12 +6,16 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
-set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # assertions are ours and stay on; NDEBUG would change libraries
-if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+set(LEANSTREAM_OPTIMISE "-O2" CACHE STRING "optimisation flags of a release build")
+# Assertions are ours and stay on; NDEBUG would change libraries.
+set(CMAKE_CXX_FLAGS_RELEASE "${LEANSTREAM_OPTIMISE}")
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT LEANSTREAM_OPTIMISE MATCHES "-march")
   add_compile_options(-march=x86-64-v2)  # of 2009: it has popcnt, which sets of blocks live on
 endif()
 
 option(LEANSTREAM_TESTS "build the tests" ON)
+option(LEANSTREAM_BENCH "build the benchmarks, with the tests" ON)
+option(LEANSTREAM_FUZZ "build the fuzz targets; needs clang++" OFF)
 option(LEANSTREAM_SANITIZE "AddressSanitizer and UndefinedBehaviorSanitizer" OFF)
 set(LEANSTREAM_WITH_SIMGRID AUTO CACHE STRING "the simulated world: ON, OFF or AUTO")
 set(LEANSTREAM_WITH_LIBURING AUTO CACHE STRING "io_uring storage: ON, OFF or AUTO")

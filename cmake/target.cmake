@@ -35,3 +35,12 @@ function(leanstream_test name)
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST ${rest} PROPERTIES TIMEOUT 300)
 endfunction()
+
+# leanstream_fuzz_target(NAME DEPENDS target… SOURCES file…): the fuzz target of NAME.cpp.
+function(leanstream_fuzz_target name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;SOURCES" ${ARGN})
+  add_executable(${name} ${name}.cpp exit_is_crash.cpp ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()

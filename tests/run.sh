@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The one test command: packages, model, format, builds with two compilers, lint, all tests.
+# The one test command: packages, model, format, builds with two compilers, lint, all tests, and
+# some seconds of fuzzing.
 # Its last line, "N passed, N failed", appears only when every stage ran. Status 0: nothing failed.
 #   tests/run.sh          all of it
 #   tests/run.sh format   formats the C++ files instead
@@ -63,9 +64,15 @@ stage "build: g++ -O2" build release
 stage "tests: g++ -O2" run_tests release
 stage "build: g++ with sanitizers" build debug
 stage "tests: g++ with sanitizers" run_tests debug --label-exclude slow
-check "build: clang++ with clang-tidy" build clang '-DCMAKE_CXX_CLANG_TIDY=clang-tidy;--quiet'
+check "build: clang++ -O3 -march=native with clang-tidy" \
+  build clang '-DCMAKE_CXX_CLANG_TIDY=clang-tidy;--quiet'
 check "same results from every build" tests/determinism.sh \
   build/{release,debug,clang}/experiments/leanstream
+
+check "fuzz: scheduler" tests/fuzz/run.sh build/clang scheduler 5
+for target in gguf safetensors yaml; do
+  check "fuzz: $target" tests/fuzz/run.sh build/clang "$target" 2
+done
 
 printf '\n%d seconds\n%d passed, %d failed\n' "$SECONDS" "$passed" "$failed"
 [[ "$failed" -eq 0 ]]

@@ -21,6 +21,37 @@ struct Refused {
   std::string message;
 };
 
+// Bytes of the UTF-8 character at the start of a text, 0 when there is none (The Unicode Standard,
+// table 3-7).
+std::size_t utf8_bytes(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned first = byte(0), second = byte(1);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const bool overlong = first == 0xE0 && second < 0xA0;
+    const bool surrogate = first == 0xED && second > 0x9F;
+    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const bool overlong = first == 0xF0 && second < 0x90;
+    const bool too_large = first == 0xF4 && second > 0x8F;
+    return follows(1) && follows(2) && follows(3) && !overlong && !too_large ? 4 : 0;
+  }
+  return 0;
+}
+
+bool is_utf8(std::string_view text) {
+  for (std::size_t bytes = 0; !text.empty(); text.remove_prefix(bytes)) {
+    bytes = utf8_bytes(text);
+    if (bytes == 0) return false;
+  }
+  return true;
+}
+
 // Builds nodes from the parser's events. yaml-cpp's own tree would lose keys given twice and allow
 // aliases that contain themselves.
 class Builder final : public YAML::EventHandler {
@@ -44,6 +75,8 @@ class Builder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     if (tag != "?" && tag != "!") refuse_tag(mark, tag);
+    // Not only the file's bytes: of the escapes "\\_" and "\\N" the parser makes no UTF-8.
+    if (!is_utf8(value)) throw Refused{mark, "a text that is no UTF-8"};
     add({Node::scalar(at(mark), value, tag == "!"), 1, 1}, mark, anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {

@@ -53,6 +53,18 @@ TEST(Document, RefusesWhatIsNoPlainYaml) {
   EXPECT_EQ(errors("# nothing\n"), "");
 }
 
+TEST(Document, RefusesWhatIsNoUtf8) {
+  EXPECT_EQ(errors("a: \xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80\n"), "");
+  EXPECT_EQ(errors("\xC3\xA4: 1\nb: \xFF\n"), "f:2:4: error: a text that is no UTF-8");
+  for (const char* bytes :
+       {"\x80", "\xC3", "\xC1\x81", "\xC3(", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xE2\x82",
+        "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80"}) {
+    EXPECT_EQ(errors(std::string("a: ") + bytes), "f:1:4: error: a text that is no UTF-8") << bytes;
+  }
+  EXPECT_EQ(errors("\xFF: 1\n"), "f:1:1: error: a text that is no UTF-8");
+  EXPECT_EQ(errors("a: \"\\_\"\n"), "f:1:4: error: a text that is no UTF-8");
+}
+
 TEST(Document, RefusesDeepNesting) {
   EXPECT_EQ(errors(repeated("[", 60) + repeated("]", 60)), "");
   EXPECT_EQ(errors(repeated("[", 65) + repeated("]", 65)),

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
-#include "tests/scheduler/small_run.h"
+#include "tests/scheduler/random_run.h"
 
 namespace leanstream::scheduler {
 namespace {
@@ -180,112 +180,30 @@ TEST(Run, ASilentDeviceEndsTheRun) {
   EXPECT_THAT(run.failure, testing::HasSubstr("no device answered"));
 }
 
-// A run with everything drawn at random.
-class RandomRun {
- public:
-  explicit RandomRun(std::uint64_t seed) : random_(seed, "test.cases") {}
-
-  SmallRun next() {
-    SmallRun run;
-    run.seed = random_.next_u64();
-    run.layers = from_to(1, 4);
-    run.ffn = from_to(4, 43);
-    run.block_neurons = from_to(1, 3);
-    run.tokens = from_to(2, 31);
-    run.prompt_tokens = from_to(0, run.tokens - 1);
-    run.density = 0.05 + 0.95 * random_.next_unit();
-    run.select = pick({Select::blocks, Select::neurons});
-    run.final_at = pick({FinalAt::residual, FinalAt::own_input});
-    run.refine = pick({false, true});
-    run.compute_order = pick({ComputeOrder::priority, ComputeOrder::flash});
-    run.layer0 = pick({LayerZero::previous_token, LayerZero::hottest});
-    run.prefetch_limit = pick({PrefetchLimit::plan, PrefetchLimit::fits});
-    run.prefetch_cancel = pick({PrefetchCancel::none, PrefetchCancel::queued});
-    run.io_segment_sync = pick({IoSegmentSync::barrier, IoSegmentSync::none});
-    run.publish = pick({Publish::segment, Publish::block});
-    run.scope = pick({Scope::shared, Scope::shared, Scope::even, Scope::by_miss_curve});
-    run.io_lanes = pick({1, 1, 2, 3});
-    run.queue_depth = pick({1, 1, 2, 5});
-    run.prefill_merge_blocks = pick({1, 4});
-    run.read_retries = 100;
-    if (const TicketId every = pick({0, 0, 7, 50}); every > 0) {
-      run.unreadable = [every](TicketId ticket, std::span<const BlockId> read) {
-        const bool ok = ticket % every != 0 || read.empty();
-        return ok ? std::vector<BlockId>() : std::vector<BlockId>{read.back()};
-      };
-    }
-    choose_policies(run);
-    run.costs = {cost(), cost(), cost(), cost(), cost(), cost()};
-    const BlockId blocks = run.spec().geometry.blocks_per_layer;
-    const SlotId all = run.layers * blocks;  // nearly all of it is where late reads matter
-    run.slots = pick({0, 1}) == 0 ? from_to(1, all + 8) : std::max(1, all - from_to(0, 7));
-    return run;
-  }
-
- private:
-  template <typename T>
-  T pick(std::initializer_list<T> of) {
-    return of.begin()[random_.next_below(of.size())];
-  }
-  std::int32_t from_to(std::int32_t first, std::int32_t last) {
-    return first + static_cast<std::int32_t>(
-                       random_.next_below(static_cast<std::uint64_t>(last - first) + 1));
-  }
-  TimeNs cost() { return from_to(1, pick({10, 30000})); }
-
-  void choose_policies(SmallRun& run) {
-    run.predictor = pick({"oracle", "statistical", "statistical", "all"});
-    run.cache = pick({"lru", "lfu", "window", "pinned", "{policy: pinned, share: 0}", "belady",
-                      "{policy: pinned, share: 1}", "{policy: window, tokens: 2}", "hot_cold",
-                      "{policy: hot_cold, hot_share: 0.7}"});
-    run.loader = pick({"stream", "on_demand", "after_prediction", "prioritised"});
-    const auto omega = [&] { return from_to(1, 16); };
-    switch (from_to(0, 5)) {
-      case 0:
-        run.controller = "one_shot_ahead";
-        break;
-      case 1:
-        run.controller = "one_shot_at_input";
-        break;
-      case 2:
-        run.controller = fmt::format("{{policy: clusters, cluster_neurons: {}}}", omega());
-        break;
-      case 3:
-        run.controller = fmt::format("{{policy: static, omega_io: [{}, {}], omega_gpu: [{}, {}]}}",
-                                     omega(), omega(), omega(), omega());
-        break;
-      default:
-        run.controller =
-            fmt::format("{{policy: static, omega_io: {}, omega_gpu: {}}}", omega(), omega());
-    }
-  }
-
-  RandomStream random_;
-};
-
-std::string describe(const SmallRun& run, int i) {
-  return fmt::format(
-      "case {}: {} layers of {} neurons, k {}, {} tokens ({} prompt), density {}, {} slots, {} {} "
-      "{} {} refine {} own {} layer0 {} limit {} cancel {} sync {} publish {} scope {} lanes {} "
-      "depth {} merge {} errors {}",
-      i, run.layers, run.ffn, run.block_neurons, run.tokens, run.prompt_tokens, run.density,
-      run.slots, run.predictor, run.cache, run.loader, run.controller, run.refine,
-      static_cast<int>(run.final_at), static_cast<int>(run.layer0),
-      static_cast<int>(run.prefetch_limit), static_cast<int>(run.prefetch_cancel),
-      static_cast<int>(run.io_segment_sync), static_cast<int>(run.publish),
-      static_cast<int>(run.scope), run.io_lanes, run.queue_depth, run.prefill_merge_blocks,
-      static_cast<bool>(run.unreadable));
+Choices random_choices(std::uint64_t seed) {
+  return Choices([random = RandomStream(seed, "test.cases")](std::uint64_t bound) mutable {
+    return random.next_below(bound);
+  });
 }
 
 // Random models, plans, budgets, device speeds and read errors: everything ends, and nothing is
 // lost (run() checks conservation).
 TEST(Run, RandomCasesAllEnd) {
-  RandomRun random(11);
+  Choices choices = random_choices(11);
   int refused = 0;
   const int cases = 1500;
   for (int i = 0; i < cases; ++i) {
-    SmallRun run = random.next();
-    SCOPED_TRACE(describe(run, i));
+    SmallRun run = draw_run(choices);
+    run.read_retries = 100;
+    if (const auto every = choices.pick<TicketId>({0, 0, 7, 50}); every > 0) {
+      run.unreadable = [every](TicketId ticket, std::span<const BlockId> read) {
+        const bool ok = ticket % every != 0 || read.empty();
+        return ok ? std::vector<BlockId>() : std::vector<BlockId>{read.back()};
+      };
+    }
+    const auto cost = [&] { return TimeNs{choices.from_to(1, choices.pick({10, 30000}))}; };
+    run.costs = {cost(), cost(), cost(), cost(), cost(), cost()};
+    SCOPED_TRACE(fmt::format("case {}: {}", i, describe(run)));
     try {
       run.run();
       EXPECT_EQ(run.failure, "");
@@ -295,6 +213,22 @@ TEST(Run, RandomCasesAllEnd) {
     }
   }
   EXPECT_LT(refused, cases / 2);
+}
+
+// Whatever order the devices complete commands in, and whatever goes wrong: every run ends, a
+// budget that is refused comes with one that works, and the same choices give the same commands.
+TEST(Run, AnyLegalOrderEnds) {
+  const std::uint64_t cases = 600;
+  std::uint64_t ran = 0;
+  for (std::uint64_t i = 0; i < cases; ++i) {
+    Choices choices = random_choices(i), again = random_choices(i);
+    SmallRun run = draw_run(choices), twin = draw_run(again);
+    SCOPED_TRACE(fmt::format("case {}: {}", i, describe(run)));
+    ran += run_in_any_order(run, choices) ? 1 : 0;
+    run_in_any_order(twin, again);
+    EXPECT_EQ(run.hash, twin.hash);
+  }
+  EXPECT_GT(ran, cases / 2);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/scheduler/small_run.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "engine/backend/run_loop.h"
 #include "engine/scheduler/future_sets.h"
@@ -167,8 +168,24 @@ RunSpec SmallRun::spec() const {
 }
 
 void SmallRun::run() {
+  std::optional<VirtualWorld> world;
+  run_in([&](const policy::Predictor& made) -> backend::Backend& {
+    world.emplace(costs, made, ffn);
+    world->fail_ticket = fail_ticket;
+    world->unreadable = unreadable;
+    return *world;
+  });
+  transcript = world->transcript;
+  submitted_ns = world->submitted_ns;
+  blocks_read = world->blocks_read;
+}
+
+void SmallRun::run_in(const std::function<backend::Backend&(const policy::Predictor&)>& world) {
   if (!activations) activations = std::make_shared<SmallActivations>(tokens, layers, ffn, seed);
-  const RunSpec s = spec();
+  const auto f =
+      make_policy<policy::Placement>(placed, {activations.get(), prompt_tokens, density});
+  RunSpec s = spec();
+  s.placement = f.get();
   std::shared_ptr<policy::Predictor> p = predictions;
   if (!p) p = make_policy<policy::Predictor>(predictor, {activations.get(), seed});
   const auto k = make_policy<policy::Controller>(
@@ -178,14 +195,8 @@ void SmallRun::run() {
   const auto c = make_policy<policy::CachePolicy>(
       cache, {layers, s.geometry.blocks_per_layer, slots, prompt_tokens, &future});
   Scheduler scheduler(s, {p.get(), c.get(), k.get(), l.get(), activations.get()});
-  VirtualWorld world(costs, *p, ffn);
-  world.fail_ticket = fail_ticket;
-  world.unreadable = unreadable;
-  backend::run(scheduler, world);
-  transcript = world.transcript;
-  submitted_ns = world.submitted_ns;
+  backend::run(scheduler, world(*p));
   final_sets.assign(scheduler.final_sets().begin(), scheduler.final_sets().end());
-  blocks_read = world.blocks_read;
   failure = scheduler.failure();
   hash = scheduler.commands_hash();
   metrics = scheduler.metrics();

@@ -136,6 +136,7 @@ struct SmallRun : RunSpec {
   std::string cache = "lru";
   std::string controller = "{policy: static, omega_io: 2, omega_gpu: 2}";
   std::string loader = "prioritised";
+  std::string placed = "identity";          // sets `placement`
   std::vector<policy::StagePlan> sequence;  // by decode step, for clairvoyant_plan
   Costs costs;
   std::uint64_t seed = 1;
@@ -154,6 +155,8 @@ struct SmallRun : RunSpec {
 
   RunSpec spec() const;
   void run();
+  // In another world, made when the predictor is; it leaves out what only VirtualWorld knows.
+  void run_in(const std::function<backend::Backend&(const policy::Predictor&)>& world);
 };
 
 }  // namespace leanstream::scheduler
