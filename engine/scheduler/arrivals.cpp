@@ -79,16 +79,21 @@ void Scheduler::close_part() {
   free_parts_.push_back(index);
 }
 
+// The step that blocks of a layer arrive for, whatever they were asked for: a redundant read may end
+// when its step is long over, and later than one of the step to come. Of a layer it never decreases.
+StepId Scheduler::arrival_step(LayerId layer) const {
+  for (const LayerWork* work : {current_, next_}) {
+    if (work != nullptr && work->layer == layer) return work->step;
+  }
+  return opened_step_;
+}
+
 // Blocks that arrived with the part may be seen now.
 void Scheduler::publish(Part& part) {
   for (const std::int32_t index : part.arrived) {
     const auto& blocks = payloads_[static_cast<std::size_t>(index)].blocks;
     for (const BlockId b : blocks) arena_.arrived(part.layer, b);
-    // A redundant read may end when its step is long over, and in a model of one layer the next
-    // token's blocks come while this one's are computed: they arrive now, for whoever wants them.
-    const bool at_work = current_ != nullptr && current_->layer == part.layer;
-    const StepId step = at_work ? opened_step_ : std::max(opened_step_, part.step);
-    policies_.cache->inserted(part.layer, blocks, step);
+    policies_.cache->inserted(part.layer, blocks, arrival_step(part.layer));
     for (LayerWork* work : {current_, next_}) {
       if (work == nullptr || !work->final || work->layer != part.layer) continue;
       for (const BlockId b : blocks) {

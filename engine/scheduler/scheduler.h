@@ -134,6 +134,7 @@ class Scheduler {
   void not_read(const Ticket& ticket, const Completion& completion, Payload& payload);
   void close_part();
   void publish(Part& part);
+  StepId arrival_step(LayerId layer) const;
 
   // room.cpp: eviction
   void note_wasted(LayerId layer, BlockId block);
