@@ -79,8 +79,9 @@ void Scheduler::close_part() {
   free_parts_.push_back(index);
 }
 
-// The step that blocks of a layer arrive for, whatever they were asked for: a redundant read may end
-// when its step is long over, and later than one of the step to come. Of a layer it never decreases.
+// The step that blocks of a layer arrive for, whatever they were asked for: a redundant read may
+// end when its step is long over, and later than one of the step to come. Of a layer it never
+// decreases.
 StepId Scheduler::arrival_step(LayerId layer) const {
   for (const LayerWork* work : {current_, next_}) {
     if (work != nullptr && work->layer == layer) return work->step;

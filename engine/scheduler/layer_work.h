@@ -92,9 +92,8 @@ struct LayerWork : BlockScores {
   std::vector<BlockId> to_read;
   std::size_t to_read_at = 0;
   bool to_read_stale = true;
-  bool to_read_whole = true;  // it held all that was missing, not only the most important
-  BlockId read_target = 0;    // blocks that the plan cuts into parts; 0 until the first part
-  BlockId submitted = 0;      // of them
+  BlockId read_target = 0;  // blocks that the plan cuts into parts; 0 until the first part
+  BlockId submitted = 0;    // of them
   std::vector<std::uint8_t> failures;  // reads of each block that ended in an error
 
   // Taken at T_F.

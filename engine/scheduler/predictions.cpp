@@ -126,11 +126,11 @@ void Scheduler::order_ready(LayerWork& work) {
   if (work.plan.cluster_blocks > 0 && always != nullptr) {
     BlockSet dense = there;
     dense &= *always;
-    order_blocks(work, dense, by_priority, dense.size(), work.ready);
+    order_blocks(work, dense, by_priority, work.ready);
     work.dense_blocks = static_cast<BlockId>(work.ready.size());
     there -= dense;
   }
-  order_blocks(work, there, by_priority, there.size(), work.ready);
+  order_blocks(work, there, by_priority, work.ready);
 }
 
 }  // namespace leanstream::scheduler

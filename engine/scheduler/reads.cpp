@@ -188,10 +188,7 @@ void Scheduler::next_to_read(LayerWork& work, BlockId count, std::int64_t most_r
     work.to_read_at = 0;
     work.to_read_stale = false;
     const bool by_priority = policies_.loader->order() == policy::ReadOrder::priority;
-    // The next prediction will order anew: until then one part is enough.
-    const BlockId most = work.final ? work.wanted.size() : count;
-    order_blocks(work, missing_, by_priority && !work.prefill, most, work.to_read);
-    work.to_read_whole = static_cast<BlockId>(work.to_read.size()) == missing_.count();
+    order_blocks(work, missing_, by_priority && !work.prefill, work.to_read);
   }
   order_.clear();
   const BlockId merge = merge_blocks(work);
@@ -210,18 +207,14 @@ void Scheduler::next_to_read(LayerWork& work, BlockId count, std::int64_t most_r
     order_.push_back(b);
   }
   work.to_read_at = work.to_read.size();
-  if (static_cast<BlockId>(order_.size()) < count && !work.to_read_whole) {
-    work.to_read_stale = true;
-    return next_to_read(work, count, most_requests);
-  }
   LEANSTREAM_CHECK(!order_.empty(), "layer {} misses blocks that are in no reading order",
                    work.layer);
 }
 
-// Appends the candidates to `out`: in flash order, or by falling priority (of equal ones the lower
-// block; a counting sort over the priority byte), then at least `most` of them while there are any.
+// Appends the candidates to `out`: by falling priority (of equal ones the lower block; a counting
+// sort over the priority byte) or in flash order.
 void Scheduler::order_blocks(const LayerWork& work, const BlockSet& candidates, bool by_priority,
-                             BlockId most, std::vector<BlockId>& out) {
+                             std::vector<BlockId>& out) {
   if (!by_priority) {
     candidates.for_each([&](BlockId b) { out.push_back(b); });
     return;
@@ -229,16 +222,12 @@ void Scheduler::order_blocks(const LayerWork& work, const BlockSet& candidates, 
   std::array<BlockId, 257> start{};
   candidates.for_each(
       [&](BlockId b) { ++start[256U - work.priority[static_cast<std::size_t>(b)]]; });
-  std::size_t last = 0;  // class, counted from the most important, that the last one is of
-  for (std::size_t i = 1; i < start.size(); ++i) {
-    start[i] += start[i - 1];
-    if (start[i - 1] < most) last = i - 1;
-  }
+  for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
   const std::size_t before = out.size();
-  out.resize(before + static_cast<std::size_t>(start[last + 1]));
+  out.resize(before + static_cast<std::size_t>(start[256]));
   candidates.for_each([&](BlockId b) {
-    const std::size_t i = 255U - work.priority[static_cast<std::size_t>(b)];
-    if (i <= last) out[before + static_cast<std::size_t>(start[i]++)] = b;
+    auto& at = start[255U - work.priority[static_cast<std::size_t>(b)]];
+    out[before + static_cast<std::size_t>(at++)] = b;
   });
 }
 

@@ -127,7 +127,7 @@ class Scheduler {
   void submit_read(LayerWork& work, std::span<const BlockId> blocks, std::int32_t lane);
   void cancel_unwanted(const LayerWork& work);
   void order_blocks(const LayerWork& work, const BlockSet& candidates, bool by_priority,
-                    BlockId most, std::vector<BlockId>& out);
+                    std::vector<BlockId>& out);
 
   // arrivals.cpp: what reads bring
   void read_done(const Ticket& ticket, const Completion& completion);
