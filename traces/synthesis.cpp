@@ -81,7 +81,7 @@ struct Codes {
                           .top = importance(std::max(kTopScore, 2.5 * wide))});
     const Quantiser quantiser(levels);
     for (std::size_t i = 0; i < kWords; ++i) {
-      const double score = static_cast<double>(i) - static_cast<double>(kWords / 2);
+      const double score = static_cast<double>(i) - 0.5 * static_cast<double>(kWords);
       of_score[i] = quantiser.code(importance(score / fixed_point(kScoreBits)));
     }
   }
