@@ -11,7 +11,7 @@ namespace leanstream::sim {
 class Process {
  public:
   virtual ~Process() = default;
-  // Date of the next event, ≥ now_s; infinite: the clock stops for now.
+  // Date of the next event, ≥ now_s; infinite: none is known, and the clock stops.
   virtual double next_s(double now_s) = 0;
   // The clock has moved; everything up to now_s happens.
   virtual void advance(double now_s) = 0;

@@ -36,6 +36,7 @@ World::World(const backend::WorldSpec& spec)
     : spec_(spec),
       flash_(make_flash(spec)),
       bus_(spec.platform->memory.bandwidth_bytes_per_s, {flash_.get(), &accelerator_, &processor_}),
+      scores_(spec),
       clock_(*this) {
   const backend::FaultPlan& plan = spec.faults;
   for (const TimeNs date :
@@ -68,7 +69,6 @@ void World::enqueue(const Command& command, double now_s) {
       ended_.push_back({command, 0});
       return;
     case CommandKind::predict:
-      LEANSTREAM_CHECK(spec_.predictor != nullptr, "a prediction without a predictor");
       return processor_.submit(command, prediction_flow(spec_), now_s);
     default:
       return accelerator_.submit(command, accelerator_flow(spec_, command), now_s);
@@ -77,7 +77,7 @@ void World::enqueue(const Command& command, double now_s) {
 
 std::span<const Completion> World::wait(TimeNs deadline) {
   batch_.clear();
-  scores_used_ = 0;
+  scores_.reset();
   for (Read* read : lent_) flash_->give_back(read);
   lent_.clear();
   if (answers_.empty()) {
@@ -150,23 +150,13 @@ void World::deliver() {
       completion.request_ns = answer.read->request_ns;
       lent_.push_back(answer.read);
     } else if (answer.command.kind == CommandKind::predict) {
-      completion.scores = predict(answer.command);
+      completion.scores = scores_.of(answer.command);
     } else {
       completion.work_ns = answer.work_ns;
     }
     batch_.push_back(completion);
   }
   answers_.clear();
-}
-
-std::span<const std::uint8_t> World::predict(const Command& command) {
-  LEANSTREAM_CHECK(scores_used_ <= scores_.size(), "score buffers");
-  if (scores_used_ == scores_.size()) {
-    scores_.emplace_back(static_cast<std::size_t>(spec_.shape.ffn));
-  }
-  auto& codes = scores_[scores_used_++];
-  spec_.predictor->predict(command.token, command.layer, command.feature, codes);
-  return codes;
 }
 
 namespace {

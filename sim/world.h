@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/backend/backend.h"
+#include "engine/backend/scores.h"
 #include "engine/backend/world.h"
 #include "sim/bus.h"
 #include "sim/clock.h"
@@ -42,7 +43,6 @@ class World final : public backend::Backend, private Process {
   void enqueue(const scheduler::Command& command, double now_s);
   void collect();
   void deliver();
-  std::span<const std::uint8_t> predict(const scheduler::Command& command);
   void apply_faults(double now_s);
 
   backend::WorldSpec spec_;
@@ -60,9 +60,8 @@ class World final : public backend::Backend, private Process {
   TicketId last_ticket_ = 0;
   std::vector<Answer> answers_;  // not delivered yet, all at now_ns_
   std::vector<scheduler::Completion> batch_;
-  std::vector<Read*> lent_;                        // their spans are out until the next wait
-  std::vector<std::vector<std::uint8_t>> scores_;  // pool; the first scores_used_ are lent out
-  std::size_t scores_used_ = 0;
+  std::vector<Read*> lent_;  // their spans are out until the next wait
+  backend::Scores scores_;
   Clock clock_;
 };
 

@@ -1,7 +1,6 @@
 // A world: something that carries out commands and says when they are done.
 #pragma once
 
-#include <functional>
 #include <span>
 
 #include "engine/base/types.h"
@@ -24,9 +23,6 @@ class Backend {
   // moment in order of arrival, or at `deadline` with one Status::timed_out. The span is valid
   // until the next call.
   virtual std::span<const scheduler::Completion> wait(TimeNs deadline) = 0;
-
-  // Runs `loop` where this world wants its driver to run (SimGrid: inside an actor). Called once.
-  virtual void host(const std::function<void()>& loop) { loop(); }
 
   // The scheduler has finished; no command follows.
   virtual void ended() {}

@@ -17,7 +17,6 @@ class RecordingBackend final : public Backend {
   TimeNs now() override { return inner_.now(); }
   void submit(std::span<const scheduler::Command> commands) override;
   std::span<const scheduler::Completion> wait(TimeNs deadline) override;
-  void host(const std::function<void()>& loop) override { inner_.host(loop); }
   void ended() override { inner_.ended(); }
   void broken() override;
 

@@ -24,13 +24,11 @@ class FailureReport {
 
 void run(scheduler::Scheduler& scheduler, Backend& backend) {
   const FailureReport report(scheduler, backend);
-  backend.host([&] {
-    scheduler.start(backend.now());
-    while (!scheduler.finished()) {
-      backend.submit(scheduler.take_commands());
-      scheduler.on(backend.wait(scheduler.deadline()));
-    }
-  });
+  scheduler.start(backend.now());
+  while (!scheduler.finished()) {
+    backend.submit(scheduler.take_commands());
+    scheduler.on(backend.wait(scheduler.deadline()));
+  }
   backend.ended();
   scheduler.check_conservation();
 }

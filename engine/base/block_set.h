@@ -59,12 +59,6 @@ class BlockSet {
   }
   friend bool operator==(const BlockSet&, const BlockSet&) = default;
 
-  bool is_subset_of(const BlockSet& other) const {
-    Word beyond = 0;
-    for (std::size_t i = 0; i < words_.size(); ++i) beyond |= words_[i] & ~other.words_[i];
-    return beyond == 0;
-  }
-
   // |this ∩ other|
   BlockId count_common(const BlockSet& other) const {
     BlockId n = 0;
@@ -85,14 +79,7 @@ class BlockSet {
   // Calls visit(block) for each member, in rising order, while it returns true.
   template <typename Visit>
   void for_each_while(Visit&& visit) const {
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      for (Word w = words_[i]; w != 0; w &= w - 1) {
-        if (!visit(static_cast<BlockId>(i * kWordBits) +
-                   static_cast<BlockId>(std::countr_zero(w)))) {
-          return;
-        }
-      }
-    }
+    for_each_common(*this, visit);
   }
 
   // The same for each member of both.

@@ -20,8 +20,9 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-std::int32_t count_above_bytes(std::span<const std::uint8_t> values, std::uint8_t limit) {
-  const hn::ScalableTag<std::uint8_t> d;
+template <typename T>
+std::int32_t count_above(std::span<const T> values, T limit) {
+  const hn::ScalableTag<T> d;
   const auto limits = hn::Set(d, limit);
   std::size_t count = 0;
   std::size_t i = 0;
@@ -32,16 +33,12 @@ std::int32_t count_above_bytes(std::span<const std::uint8_t> values, std::uint8_
   return static_cast<std::int32_t>(count);
 }
 
+std::int32_t count_above_bytes(std::span<const std::uint8_t> values, std::uint8_t limit) {
+  return count_above(values, limit);
+}
+
 std::int32_t count_above_words(std::span<const std::uint32_t> values, std::uint32_t limit) {
-  const hn::ScalableTag<std::uint32_t> d;
-  const auto limits = hn::Set(d, limit);
-  std::size_t count = 0;
-  std::size_t i = 0;
-  for (; i + hn::Lanes(d) <= values.size(); i += hn::Lanes(d)) {
-    count += hn::CountTrue(d, hn::Gt(hn::LoadU(d, values.data() + i), limits));
-  }
-  for (; i < values.size(); ++i) count += values[i] > limit ? 1 : 0;
-  return static_cast<std::int32_t>(count);
+  return count_above(values, limit);
 }
 
 // Needs vectors of 8 lanes or more, which all targets have for bytes.

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/backend/run_loop.h"
 #include "engine/base/error.h"
 #include "engine/config/document.h"
 #include "engine/model/model_file.h"
@@ -118,6 +119,60 @@ class TimedPredictor final : public policy::Predictor {
   const policy::Predictor& inner_;
 };
 
+// A world beside a watch that starts with the first decoded token.
+class TimedWorld final : public backend::Backend {
+ public:
+  TimedWorld(Backend& inner, const scheduler::Scheduler& scheduler, const TimedPredictor& predictor,
+             bool closely)
+      : inner_(inner), metrics_(scheduler.metrics()), predictor_(predictor), closely_(closely) {}
+
+  TimeNs now() override { return inner_.now(); }
+  void submit(std::span<const scheduler::Command> commands) override {
+    if (!decoding_ && metrics_.prefill_end_ns > metrics_.start_ns) {
+      decoding_ = true;
+      events_before_ = metrics_.events;
+      predictor_before_s_ = predictor_.spent_s;
+      world_s_ = 0;
+      from_ = Clock::now();
+    }
+    timed([&] { inner_.submit(commands); });
+  }
+  std::span<const scheduler::Completion> wait(TimeNs deadline) override {
+    std::span<const scheduler::Completion> batch;
+    timed([&] { batch = inner_.wait(deadline); });
+    return batch;
+  }
+  void ended() override {
+    run_.wall_s = seconds_since(from_);
+    run_.events = static_cast<double>(metrics_.events - events_before_);
+    run_.predictions = static_cast<double>(metrics_.decode.predictions);
+    run_.predictor_s = predictor_.spent_s - predictor_before_s_;
+    run_.world_s = world_s_ - run_.predictor_s;
+    inner_.ended();
+  }
+  const Run& result() const { return run_; }
+
+ private:
+  template <typename Work>
+  void timed(Work&& work) {
+    if (!closely_) return work();
+    const auto entered = Clock::now();
+    work();
+    world_s_ += seconds_since(entered);
+  }
+
+  Backend& inner_;
+  const scheduler::RunMetrics& metrics_;
+  const TimedPredictor& predictor_;
+  bool closely_;
+  bool decoding_ = false;
+  Clock::time_point from_;
+  std::int64_t events_before_ = 0;
+  double predictor_before_s_ = 0;
+  double world_s_ = 0;
+  Run run_;
+};
+
 Run run_here(const run::Cell& cell, const std::string& backend, bool closely) {
   const run::CellPolicies policies(cell);
   const TimedPredictor predictor(policies.predictor());
@@ -125,35 +180,10 @@ Run run_here(const run::Cell& cell, const std::string& backend, bool closely) {
   auto spec = run::world_spec(cell, policies, "");
   if (closely) spec.predictor = &predictor;
   const auto world = backend::make_world(backend, spec);
-  Run run;
-  world->host([&] {
-    Clock::time_point from;
-    double predictor_before_s = 0;
-    bool decoding = false;
-    scheduler.start(world->now());
-    while (!scheduler.finished()) {
-      const auto& metrics = scheduler.metrics();
-      if (!decoding && metrics.prefill_end_ns > metrics.start_ns) {
-        decoding = true;
-        run.events = -static_cast<double>(metrics.events);
-        run.world_s = 0;
-        predictor_before_s = predictor.spent_s;
-        from = Clock::now();
-      }
-      const auto entered = closely ? Clock::now() : Clock::time_point();
-      world->submit(scheduler.take_commands());
-      const auto batch = world->wait(scheduler.deadline());
-      if (closely) run.world_s += seconds_since(entered);
-      scheduler.on(batch);
-    }
-    run.wall_s = seconds_since(from);
-    run.predictor_s = predictor.spent_s - predictor_before_s;
-    run.world_s -= run.predictor_s;
-  });
+  TimedWorld timed(*world, scheduler, predictor, closely);
+  backend::run(scheduler, timed);
   if (!scheduler.failure().empty()) throw UserError("bench core: {}", scheduler.failure());
-  run.events += static_cast<double>(scheduler.metrics().events);
-  run.predictions = static_cast<double>(scheduler.metrics().decode.predictions);
-  return run;
+  return timed.result();
 }
 
 // One simulated run a process.

@@ -52,9 +52,7 @@ CellResult carry_out(const Cell& cell, scheduler::Scheduler& scheduler, backend:
 }
 
 // What a controller that knows the future has found in simulation; whatever world runs it then.
-PlanSequence search(const Cell& cell) {
-  const std::int32_t runs = CellPolicies(cell).controller().search_runs();
-  if (runs == 0) return {};
+PlanSequence search(const Cell& cell, std::int32_t runs) {
   const auto decode_time = [&](const PlanSequence& sequence) {
     const ChildOutcome run = in_child([&] {
       const CellPolicies policies(cell, sequence);
@@ -129,10 +127,14 @@ backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
 
 CellResult run_cell(const Cell& cell, const std::string& backend_name, const LogPaths& logs) {
   const auto from = std::chrono::steady_clock::now();
-  const PlanSequence sequence = search(cell);
-  const CellPolicies policies(cell, sequence);
-  scheduler::Scheduler scheduler(cell.run_spec(), policies.view());
-  const auto backend = backend::make_world(backend_name, world_spec(cell, policies, logs.play));
+  PlanSequence sequence;
+  std::optional<CellPolicies> policies(std::in_place, cell);
+  if (const std::int32_t runs = policies->controller().search_runs(); runs > 0) {
+    sequence = search(cell, runs);
+    policies.emplace(cell, sequence);
+  }
+  scheduler::Scheduler scheduler(cell.run_spec(), policies->view());
+  const auto backend = backend::make_world(backend_name, world_spec(cell, *policies, logs.play));
   CellResult result;
   try {
     result = carry_out(cell, scheduler, *backend, backend_name, logs.record);

@@ -3,22 +3,8 @@
 #include "engine/backend/recording.h"
 #include "engine/backend/replay.h"
 #include "engine/backend/run_loop.h"
-#include "engine/config/document.h"
 
 namespace leanstream::backend {
-namespace {
-
-template <typename Kind>
-std::unique_ptr<Kind> make(const std::string& yaml, const typename Kind::Context& context) {
-  config::Diagnostics diagnostics;
-  const auto document = config::parse_document(yaml, "test", diagnostics);
-  const auto choice = policy::Registry<Kind>::instance().choose(document.root, diagnostics);
-  diagnostics.throw_if_any();
-  return choice.make(context);
-}
-
-}  // namespace
-
 SmallScheduler::SmallScheduler(const scheduler::SmallRun& run)
     : ffn_(run.ffn),
       activations_(run.activations ? run.activations
@@ -26,10 +12,12 @@ SmallScheduler::SmallScheduler(const scheduler::SmallRun& run)
                                          run.tokens, run.layers, run.ffn, run.seed)) {
   const auto spec = run.spec();
   const BlockId blocks = spec.geometry.blocks_per_layer;
-  predictor_ = make<policy::Predictor>(run.predictor, {activations_.get(), run.seed});
-  cache_ = make<policy::CachePolicy>(run.cache, {run.layers, blocks, run.slots, run.prompt_tokens});
-  controller_ = make<policy::Controller>(run.controller, {run.layers, blocks});
-  loader_ = make<policy::Loader>(run.loader, {spec.geometry.block_bytes});
+  predictor_ =
+      scheduler::make_policy<policy::Predictor>(run.predictor, {activations_.get(), run.seed});
+  cache_ = scheduler::make_policy<policy::CachePolicy>(
+      run.cache, {run.layers, blocks, run.slots, run.prompt_tokens});
+  controller_ = scheduler::make_policy<policy::Controller>(run.controller, {run.layers, blocks});
+  loader_ = scheduler::make_policy<policy::Loader>(run.loader, {spec.geometry.block_bytes});
   scheduler_ = std::make_unique<scheduler::Scheduler>(
       spec, scheduler::Policies{predictor_.get(), cache_.get(), controller_.get(), loader_.get(),
                                 activations_.get()});

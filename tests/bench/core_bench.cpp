@@ -4,39 +4,33 @@
 
 #include "engine/backend/run_loop.h"
 #include "engine/backend/world.h"
-#include "engine/config/document.h"
 #include "engine/scheduler/scheduler.h"
 #include "tests/bench/mistral.h"
+#include "tests/scheduler/small_run.h"
 
 namespace leanstream::bench {
 namespace {
 
+using scheduler::make_policy;
+
 constexpr TokenId kPrompt = 2;
 constexpr TokenId kDecoded = 10;
-
-template <typename Kind>
-std::unique_ptr<Kind> make(const std::string& yaml, const typename Kind::Context& context) {
-  config::Diagnostics diagnostics;
-  const auto document = config::parse_document(yaml, "bench", diagnostics);
-  const auto choice = policy::Registry<Kind>::instance().choose(document.root, diagnostics);
-  diagnostics.throw_if_any();
-  return choice.make(context);
-}
 
 void core_run(benchmark::State& state, const char* cache) {
   const Activations activations(kPrompt + kDecoded);
   const auto run = spec(kPrompt + kDecoded, kPrompt);
-  const auto predictor = make<policy::Predictor>("oracle", {&activations, 1});
-  const auto controller = make<policy::Controller>("{policy: static, omega_io: 8, omega_gpu: 8}",
-                                                   {kLayers, kBlocks, 2});
-  const auto loader = make<policy::Loader>("prioritised", {run.geometry.block_bytes});
+  const auto predictor = make_policy<policy::Predictor>("oracle", {&activations, 1});
+  const auto controller = make_policy<policy::Controller>(
+      "{policy: static, omega_io: 8, omega_gpu: 8}", {kLayers, kBlocks, 2});
+  const auto loader = make_policy<policy::Loader>("prioritised", {run.geometry.block_bytes});
   backend::WorldSpec world;
   world.shape.ffn = kFfn;
   world.geometry = run.geometry;
   world.predictor = predictor.get();
   std::int64_t events = 0;
   for (auto _ : state) {
-    const auto policy = make<policy::CachePolicy>(cache, {kLayers, kBlocks, kSlots, kPrompt});
+    const auto policy =
+        make_policy<policy::CachePolicy>(cache, {kLayers, kBlocks, kSlots, kPrompt});
     scheduler::Scheduler scheduler(
         run, {predictor.get(), policy.get(), controller.get(), loader.get(), &activations});
     backend::run(scheduler, *backend::make_world("null", world));

@@ -6,9 +6,9 @@
 
 #include <benchmark/benchmark.h>
 
-#include "engine/config/document.h"
 #include "engine/policy/cache/cache_policy.h"
 #include "tests/bench/mistral.h"
+#include "tests/scheduler/small_run.h"
 
 namespace leanstream::bench {
 namespace {
@@ -26,18 +26,11 @@ std::vector<BlockSet> random_sets() {
   return sets;
 }
 
-std::unique_ptr<CachePolicy> make(const char* name) {
-  config::Diagnostics diagnostics;
-  const auto document = config::parse_document(name, "bench", diagnostics);
-  const auto choice = policy::Registry<CachePolicy>::instance().choose(document.root, diagnostics);
-  diagnostics.throw_if_any();
-  return choice.make({kLayers, kBlocks, kSlots, 0, nullptr});
-}
-
 // One layer of one token: what is missing is read in kParts parts, each of which needs room.
 void cache_layer(benchmark::State& state, const char* name) {
   const auto sets = random_sets();
-  const auto cache = make(name);
+  const auto cache =
+      scheduler::make_policy<CachePolicy>(name, {kLayers, kBlocks, kSlots, 0, nullptr});
   std::vector<BlockSet> resident(kLayers, BlockSet(kBlocks));
   auto evictable = resident;
   std::vector<std::uint64_t> versions(kLayers, 1);
