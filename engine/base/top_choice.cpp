@@ -12,21 +12,29 @@
 namespace leanstream {
 namespace {
 
-// The largest threshold that at least `count` values reach: count_above(t − 1) ≥ count.
-template <typename T, typename CountAbove>
-T cut_of(std::span<const T> values, std::int32_t count, T highest, CountAbove count_above) {
-  T low = 0;  // always reached
-  T high = highest;
-  while (low < high) {
-    const auto middle = static_cast<T>(low + (high - low + 1) / 2);
-    if (count_above(values, static_cast<T>(middle - 1)) >= count) {
-      low = middle;
+// The largest number of 0 … `high` that at least `count` of the values reach. `guess`, if not 0,
+// and its neighbours are tried first.
+template <typename T>
+T cut_of(std::span<const T> values, std::int32_t count, T high, T guess = 0) {
+  T low = 0;  // is reached
+  const auto look_at = [&](T cut) {
+    if (cut <= low || cut > high) return;
+    if (vector_count_above(values, static_cast<T>(cut - 1)) >= count) {
+      low = cut;
     } else {
-      high = static_cast<T>(middle - 1);
+      high = static_cast<T>(cut - 1);
     }
+  };
+  if (guess != 0) {
+    look_at(guess);
+    look_at(static_cast<T>(guess + 1));
+    look_at(static_cast<T>(guess - 1));
   }
+  while (low < high) look_at(static_cast<T>(low + (high - low + 1) / 2));
   return low;
 }
+
+constexpr std::uint32_t kHighest = 0x7fffffff;  // of the values
 
 }  // namespace
 
@@ -43,67 +51,51 @@ void classes_of(std::span<const std::uint32_t> values, std::span<std::uint8_t> c
   vector_classes(values, classes);
 }
 
-// What lies above the class of the cut goes to `out`, the class itself to candidates_.
-void TopChoice::find(std::span<const std::uint8_t> classes, std::int32_t count, BlockSet& out) {
-  LEANSTREAM_CHECK(
-      static_cast<std::size_t>(out.size()) == classes.size() && count >= 1 && count <= out.size(),
-      "{} of {} into a set of {}", count, classes.size(), out.size());
-  const std::uint8_t cut = cut_of<std::uint8_t>(classes, count, 255, vector_count_above_bytes);
-  vector_bits_above(classes, cut, out.words());
-  at_least_ = out;  // for its size
-  if (cut == 0) {
-    at_least_.fill();
-  } else {
-    vector_bits_above(classes, static_cast<std::uint8_t>(cut - 1), at_least_.words());
+// Of those that are equal to the cut as many as are left to take.
+Cut TopChoice::take_equal(TokenId token, std::int32_t count, BlockSet& out) {
+  const std::int32_t left = count - out.count();
+  const std::int32_t tied = equal_.count();
+  if (tied == left) {
+    out |= equal_;
+    return {tied, left};
   }
-  left_ = count - out.count();
-  at_least_ -= out;
   candidates_.clear();
-  at_least_.for_each([&](BlockId i) { candidates_.push_back(i); });
-}
-
-Cut TopChoice::take_by_hash(TokenId token, std::int32_t count, BlockSet& out) {
-  const auto tied = static_cast<std::int32_t>(candidates_.size());
-  if (tied == count) {
-    for (const BlockId i : candidates_) out.set(i);
-    return {tied, count};
-  }
+  equal_.list(candidates_);
   by_hash_.clear();
   for (const BlockId i : candidates_) {
     by_hash_.emplace_back(mix(static_cast<std::uint64_t>(token), static_cast<std::uint64_t>(i)), i);
   }
-  std::nth_element(by_hash_.begin(), by_hash_.begin() + count, by_hash_.end(), std::greater<>());
-  for (std::int32_t i = 0; i < count; ++i) out.set(by_hash_[static_cast<std::size_t>(i)].second);
-  return {tied, count};
+  std::nth_element(by_hash_.begin(), by_hash_.begin() + left, by_hash_.end(), std::greater<>());
+  for (std::int32_t i = 0; i < left; ++i) out.set(by_hash_[static_cast<std::size_t>(i)].second);
+  return {tied, left};
+}
+
+// Those above the cut go to `out`, those equal to it to equal_.
+void TopChoice::split(std::span<const std::uint8_t> values, std::int32_t count, BlockSet& out) {
+  LEANSTREAM_CHECK(
+      static_cast<std::size_t>(out.size()) == values.size() && count >= 1 && count <= out.size(),
+      "{} of {} into a set of {}", count, values.size(), out.size());
+  last_cut_ = cut_of<std::uint8_t>(values, count, 255, last_cut_);
+  if (equal_.size() != out.size()) equal_ = BlockSet(out.size());
+  vector_split(values, last_cut_, out.words(), equal_.words());
 }
 
 Cut TopChoice::choose(std::span<const std::uint8_t> values, TokenId token, std::int32_t count,
                       BlockSet& out) {
-  find(values, count, out);
-  return take_by_hash(token, left_, out);
+  split(values, count, out);
+  return take_equal(token, count, out);
 }
 
+// The class of the cut is found first: few values are in it.
 Cut TopChoice::choose(std::span<const std::uint32_t> values, std::span<const std::uint8_t> classes,
                       TokenId token, std::int32_t count, BlockSet& out) {
-  find(classes, count, out);
-  keys_.clear();
-  std::uint32_t highest = 0;
-  for (const BlockId i : candidates_) {
-    keys_.push_back(values[static_cast<std::size_t>(i)]);
-    highest = std::max(highest, keys_.back());
-  }
-  const auto cut = cut_of<std::uint32_t>(keys_, left_, highest, vector_count_above_words);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < candidates_.size(); ++i) {
-    if (keys_[i] > cut) {
-      out.set(candidates_[i]);
-      --left_;
-    } else if (keys_[i] == cut) {
-      candidates_[kept++] = candidates_[i];
-    }
-  }
-  candidates_.resize(kept);
-  return take_by_hash(token, left_, out);
+  split(classes, count, out);
+  keys_.resize(values.size());
+  const auto keys =
+      std::span<const std::uint32_t>(keys_).first(vector_members(values, equal_.words(), keys_));
+  const auto cut = cut_of<std::uint32_t>(keys, count - out.count(), kHighest);
+  vector_split_further(values, cut, out.words(), equal_.words());
+  return take_equal(token, count, out);
 }
 
 }  // namespace leanstream

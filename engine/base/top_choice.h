@@ -32,14 +32,14 @@ class TopChoice {
  private:
   using Candidate = std::pair<std::uint64_t, BlockId>;
 
-  void find(std::span<const std::uint8_t> classes, std::int32_t count, BlockSet& out);
-  Cut take_by_hash(TokenId token, std::int32_t count, BlockSet& out);
+  void split(std::span<const std::uint8_t> values, std::int32_t count, BlockSet& out);
+  Cut take_equal(TokenId token, std::int32_t count, BlockSet& out);
 
-  std::int32_t left_ = 0;            // to be taken of candidates_
-  BlockSet at_least_;                // scratch
-  std::vector<BlockId> candidates_;  // members of the class that the cut goes through
-  std::vector<std::uint32_t> keys_;  // their values
-  std::vector<Candidate> by_hash_;   // of equal values
+  std::uint8_t last_cut_ = 0;        // where the next is looked for first
+  BlockSet equal_;                   // scratch: those with the value of the cut
+  std::vector<BlockId> candidates_;  // scratch: the same
+  std::vector<Candidate> by_hash_;   // scratch: the same
+  std::vector<std::uint32_t> keys_;  // scratch: values of the class that the cut goes through
 };
 
 // A byte that never falls when the value rises: eight logarithmic steps an octave.

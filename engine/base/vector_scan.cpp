@@ -1,7 +1,9 @@
 #include "engine/base/vector_scan.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 // Highway 1.0.3 does not compile for this target unless told, and fails where -march=native means
 // it; the one below serves such processors.
@@ -41,38 +43,159 @@ std::int32_t count_above_words(std::span<const std::uint32_t> values, std::uint3
   return count_above(values, limit);
 }
 
-// Needs vectors of 8 lanes or more, which all targets have for bytes.
-void bits_above(std::span<const std::uint8_t> values, std::uint8_t limit,
-                std::span<std::uint64_t> words) {
-  const hn::ScalableTag<std::uint8_t> d;
-  const auto limits = hn::Set(d, limit);
-  auto* bytes = reinterpret_cast<std::uint8_t*>(words.data());
+// Bit i of `words` is holds(values[i]).
+template <typename T, typename Holds>
+void write_bits(std::span<const T> values, std::span<std::uint64_t> words, Holds holds) {
+  const hn::ScalableTag<T> d;
+  std::fill(words.begin(), words.end(), 0);
   std::size_t i = 0;
   for (; i + hn::Lanes(d) <= values.size(); i += hn::Lanes(d)) {
-    hn::StoreMaskBits(d, hn::Gt(hn::LoadU(d, values.data() + i), limits), bytes + i / 8);
+    std::uint64_t bits = 0;
+    hn::StoreMaskBits(d, holds(hn::LoadU(d, values.data() + i)),
+                      reinterpret_cast<std::uint8_t*>(&bits));
+    words[i / 64] |= bits << (i % 64);
   }
-  for (std::size_t at = i / 8; at < words.size() * 8; ++at) bytes[at] = 0;
   for (; i < values.size(); ++i) {
-    if (values[i] > limit) words[i / 64] |= std::uint64_t{1} << (i % 64);
+    const bool held = hn::CountTrue(d, holds(hn::Set(d, values[i]))) > 0;
+    words[i / 64] |= std::uint64_t{held} << (i % 64);
   }
 }
 
-bool difference(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
-                std::span<std::uint64_t> out) {
+void filled(std::span<const std::uint64_t> values, std::span<std::uint64_t> words) {
+  const auto zero = hn::Zero(hn::ScalableTag<std::uint64_t>());
+  write_bits(values, words, [&](auto v) { return hn::Ne(v, zero); });
+}
+
+void split(std::span<const std::uint8_t> values, std::uint8_t cut, std::span<std::uint64_t> above,
+           std::span<std::uint64_t> equal) {
+  const auto cuts = hn::Set(hn::ScalableTag<std::uint8_t>(), cut);
+  write_bits(values, above, [&](auto v) { return hn::Gt(v, cuts); });
+  write_bits(values, equal, [&](auto v) { return hn::Eq(v, cuts); });
+}
+
+// Few values are of one class: only vectors with one of them are looked at.
+void split_further(std::span<const std::uint32_t> values, std::uint32_t cut,
+                   std::span<std::uint64_t> above, std::span<std::uint64_t> equal) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto cuts = hn::Set(d, cut);
+  const std::uint64_t all = (std::uint64_t{1} << lanes) - 1;
+  for (std::size_t w = 0; w < equal.size(); ++w) {
+    std::uint64_t of_class = std::exchange(equal[w], 0);
+    for (std::size_t i = w * 64; of_class != 0; i += lanes, of_class >>= lanes) {
+      if ((of_class & all) == 0) continue;
+      if (i + lanes <= values.size()) {
+        const auto v = hn::LoadU(d, values.data() + i);
+        std::uint64_t more = 0;
+        std::uint64_t same = 0;
+        hn::StoreMaskBits(d, hn::Gt(v, cuts), reinterpret_cast<std::uint8_t*>(&more));
+        hn::StoreMaskBits(d, hn::Eq(v, cuts), reinterpret_cast<std::uint8_t*>(&same));
+        above[w] |= (more & of_class & all) << (i % 64);
+        equal[w] |= (same & of_class & all) << (i % 64);
+        continue;
+      }
+      for (std::size_t j = i; j < values.size(); ++j) {
+        const std::uint64_t bit = (of_class >> (j - i) & 1) << (j % 64);
+        if (values[j] > cut) above[w] |= bit;
+        if (values[j] == cut) equal[w] |= bit;
+      }
+    }
+  }
+}
+
+std::size_t members(std::span<const std::uint32_t> values, std::span<const std::uint64_t> words,
+                    std::span<std::uint32_t> out) {
+  const hn::ScalableTag<std::uint32_t> d;
+  const std::size_t lanes = hn::Lanes(d);
+  const std::uint64_t all = (std::uint64_t{1} << lanes) - 1;
+  std::size_t count = 0;
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    std::uint64_t left = words[w];
+    for (std::size_t i = w * 64; left != 0; i += lanes, left >>= lanes) {
+      const std::uint64_t these = left & all;
+      if (these == 0) continue;
+      if (i + lanes <= values.size()) {
+        const auto mask = hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&these));
+        count += hn::CompressStore(hn::LoadU(d, values.data() + i), mask, d, out.data() + count);
+        continue;
+      }
+      for (std::size_t j = i; j < values.size(); ++j) {
+        if ((left >> (j - i) & 1) != 0) out[count++] = values[j];
+      }
+    }
+  }
+  return count;
+}
+
+using Words = std::span<const std::uint64_t>;
+
+// Whether a without `others`… has members; it goes to `out`.
+template <typename... Others>
+bool subtract(std::span<std::uint64_t> out, Words a, Others... others) {
   const hn::ScalableTag<std::uint64_t> d;
   auto any = hn::Zero(d);
   std::uint64_t rest = 0;
   std::size_t i = 0;
   for (; i + hn::Lanes(d) <= a.size(); i += hn::Lanes(d)) {
-    const auto left = hn::AndNot(hn::LoadU(d, b.data() + i), hn::LoadU(d, a.data() + i));
+    auto left = hn::LoadU(d, a.data() + i);
+    ((left = hn::AndNot(hn::LoadU(d, others.data() + i), left)), ...);
     hn::StoreU(left, d, out.data() + i);
     any = hn::Or(any, left);
   }
   for (; i < a.size(); ++i) {
-    out[i] = a[i] & ~b[i];
+    out[i] = a[i] & ~(others[i] | ...);
     rest |= out[i];
   }
   return rest != 0 || !hn::AllTrue(d, hn::Eq(any, hn::Zero(d)));
+}
+
+bool without(Words a, Words b, Words c, Words d, std::span<std::uint64_t> out) {
+  return subtract(out, a, b, c, d);
+}
+
+bool numbered(Words from, std::span<const BlockSet> planes, std::uint32_t number,
+              std::span<std::uint64_t> out) {
+  const hn::ScalableTag<std::uint64_t> d;
+  auto any = hn::Zero(d);
+  std::uint64_t rest = 0;
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= from.size(); i += hn::Lanes(d)) {
+    auto in = hn::LoadU(d, from.data() + i);
+    for (std::size_t p = 0; p < planes.size(); ++p) {
+      const auto plane = hn::LoadU(d, planes[p].words().data() + i);
+      in = (number >> p & 1U) != 0 ? hn::And(in, plane) : hn::AndNot(plane, in);
+    }
+    hn::StoreU(in, d, out.data() + i);
+    any = hn::Or(any, in);
+  }
+  for (; i < from.size(); ++i) {
+    out[i] = from[i];
+    for (std::size_t p = 0; p < planes.size(); ++p) {
+      const std::uint64_t plane = planes[p].words()[i];
+      out[i] &= (number >> p & 1U) != 0 ? plane : ~plane;
+    }
+    rest |= out[i];
+  }
+  return rest != 0 || !hn::AllTrue(d, hn::Eq(any, hn::Zero(d)));
+}
+
+// The buffers take turns, so that a plane that would leave nothing leaves all.
+std::uint32_t lowest(Words from, std::span<const BlockSet> planes, std::span<std::uint64_t> out,
+                     std::span<std::uint64_t> scratch) {
+  std::uint32_t number = 0;
+  Words now = from;
+  auto next = out;
+  auto other = scratch;
+  for (std::size_t p = planes.size(); p-- > 0;) {
+    if (subtract(next, now, planes[p].words())) {
+      now = next;
+      std::swap(next, other);
+    } else {
+      number |= 1U << p;
+    }
+  }
+  if (now.data() != out.data()) std::copy(now.begin(), now.end(), out.begin());
+  return number;
 }
 
 std::uint64_t total(std::span<const std::uint32_t> values) {
@@ -85,6 +208,23 @@ std::uint64_t total(std::span<const std::uint32_t> values) {
   }
   std::uint64_t all = hn::GetLane(hn::SumOfLanes(d, sum));
   for (; i < values.size(); ++i) all += values[i];
+  return all;
+}
+
+std::uint64_t total_of(std::span<const std::uint32_t> values,
+                       std::span<const std::uint64_t> words) {
+  const hn::ScalableTag<std::uint64_t> d;
+  const hn::Rebind<std::uint32_t, decltype(d)> narrow;
+  auto sum = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= values.size(); i += hn::Lanes(d)) {
+    const std::uint64_t bits = words[i / 64] >> (i % 64);
+    const auto chosen = hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits));
+    const auto wide = hn::PromoteTo(d, hn::LoadU(narrow, values.data() + i));
+    sum = hn::Add(sum, hn::IfThenElseZero(chosen, wide));
+  }
+  std::uint64_t all = hn::GetLane(hn::SumOfLanes(d, sum));
+  for (; i < values.size(); ++i) all += (words[i / 64] >> (i % 64) & 1) * values[i];
   return all;
 }
 
@@ -115,31 +255,67 @@ static_assert(std::endian::native == std::endian::little, "bits are written as b
 
 HWY_EXPORT(count_above_bytes);
 HWY_EXPORT(count_above_words);
-HWY_EXPORT(bits_above);
-HWY_EXPORT(difference);
+HWY_EXPORT(split);
+HWY_EXPORT(split_further);
+HWY_EXPORT(members);
+HWY_EXPORT(without);
+HWY_EXPORT(numbered);
+HWY_EXPORT(lowest);
+HWY_EXPORT(filled);
 HWY_EXPORT(total);
+HWY_EXPORT(total_of);
 HWY_EXPORT(classes);
 
-std::int32_t vector_count_above_bytes(std::span<const std::uint8_t> values, std::uint8_t limit) {
+std::int32_t vector_count_above(std::span<const std::uint8_t> values, std::uint8_t limit) {
   return HWY_DYNAMIC_DISPATCH(count_above_bytes)(values, limit);
 }
 
-std::int32_t vector_count_above_words(std::span<const std::uint32_t> values, std::uint32_t limit) {
+std::int32_t vector_count_above(std::span<const std::uint32_t> values, std::uint32_t limit) {
   return HWY_DYNAMIC_DISPATCH(count_above_words)(values, limit);
 }
 
-void vector_bits_above(std::span<const std::uint8_t> values, std::uint8_t limit,
-                       std::span<std::uint64_t> words) {
-  HWY_DYNAMIC_DISPATCH(bits_above)(values, limit, words);
+void vector_split(std::span<const std::uint8_t> values, std::uint8_t cut,
+                  std::span<std::uint64_t> above, std::span<std::uint64_t> equal) {
+  HWY_DYNAMIC_DISPATCH(split)(values, cut, above, equal);
 }
 
-bool vector_difference(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
-                       std::span<std::uint64_t> out) {
-  return HWY_DYNAMIC_DISPATCH(difference)(a, b, out);
+void vector_split_further(std::span<const std::uint32_t> values, std::uint32_t cut,
+                          std::span<std::uint64_t> above, std::span<std::uint64_t> equal) {
+  HWY_DYNAMIC_DISPATCH(split_further)(values, cut, above, equal);
+}
+
+std::size_t vector_members(std::span<const std::uint32_t> values,
+                           std::span<const std::uint64_t> words, std::span<std::uint32_t> out) {
+  return HWY_DYNAMIC_DISPATCH(members)(values, words, out);
+}
+
+bool vector_without(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                    std::span<const std::uint64_t> c, std::span<const std::uint64_t> d,
+                    std::span<std::uint64_t> out) {
+  return HWY_DYNAMIC_DISPATCH(without)(a, b, c, d, out);
+}
+
+bool vector_numbered(std::span<const std::uint64_t> from, std::span<const BlockSet> planes,
+                     std::uint32_t number, std::span<std::uint64_t> out) {
+  return HWY_DYNAMIC_DISPATCH(numbered)(from, planes, number, out);
+}
+
+std::uint32_t vector_lowest(std::span<const std::uint64_t> from, std::span<const BlockSet> planes,
+                            std::span<std::uint64_t> out, std::span<std::uint64_t> scratch) {
+  return HWY_DYNAMIC_DISPATCH(lowest)(from, planes, out, scratch);
+}
+
+void vector_filled(std::span<const std::uint64_t> words, std::span<std::uint64_t> out) {
+  HWY_DYNAMIC_DISPATCH(filled)(words, out);
 }
 
 std::uint64_t vector_total(std::span<const std::uint32_t> values) {
   return HWY_DYNAMIC_DISPATCH(total)(values);
+}
+
+std::uint64_t vector_total_of(std::span<const std::uint32_t> values,
+                              std::span<const std::uint64_t> words) {
+  return HWY_DYNAMIC_DISPATCH(total_of)(values, words);
 }
 
 void vector_classes(std::span<const std::uint32_t> values, std::span<std::uint8_t> classes) {

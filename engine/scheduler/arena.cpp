@@ -1,5 +1,7 @@
 #include "engine/scheduler/arena.h"
 
+#include <utility>
+
 #include "engine/base/check.h"
 
 namespace leanstream::scheduler {
@@ -16,24 +18,31 @@ Arena::Arena(LayerId layers, BlockId blocks_per_layer, SlotId slots)
   for (SlotId s = slots; s-- > 0;) free_.push_back(s);
 }
 
-SlotId Arena::reserve(LayerId l, BlockId b) {
-  LEANSTREAM_CHECK(!free_.empty(), "no free slot for block {} of layer {}", b, l);
-  LEANSTREAM_CHECK(slot_[index(l, b)] == kNone, "block {} of layer {} is there already", b, l);
-  const SlotId slot = free_.back();
-  free_.pop_back();
-  slot_[index(l, b)] = slot;
-  in_flight_[static_cast<std::size_t>(l)].set(b);
-  ++in_flight_count_;
-  ++held_[static_cast<std::size_t>(l)];
-  return slot;
+void Arena::reserve(LayerId l, std::span<const BlockId> blocks, std::span<SlotId> slots) {
+  LEANSTREAM_CHECK(free_.size() >= blocks.size() && slots.size() == blocks.size(),
+                   "{} free slots for {} blocks of layer {}", free_.size(), blocks.size(), l);
+  SlotId* const slot_of_block = slot_.data() + index(l, 0);
+  BlockSet& in_flight = in_flight_[static_cast<std::size_t>(l)];
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const BlockId b = blocks[i];
+    LEANSTREAM_CHECK(slot_of_block[b] == kNone, "block {} of layer {} is there already", b, l);
+    slots[i] = slot_of_block[b] = free_[free_.size() - 1 - i];
+    in_flight.set(b);
+  }
+  free_.resize(free_.size() - blocks.size());
+  in_flight_count_ += static_cast<SlotId>(blocks.size());
+  held_[static_cast<std::size_t>(l)] += static_cast<SlotId>(blocks.size());
 }
 
-void Arena::arrived(LayerId l, BlockId b) {
-  auto& set = in_flight_[static_cast<std::size_t>(l)];
-  LEANSTREAM_CHECK(set.test(b), "block {} of layer {} arrives but was not in flight", b, l);
-  set.reset(b);
-  --in_flight_count_;
-  resident_[static_cast<std::size_t>(l)].set(b);
+void Arena::arrived(LayerId l, std::span<const BlockId> blocks) {
+  auto& in_flight = in_flight_[static_cast<std::size_t>(l)];
+  auto& resident = resident_[static_cast<std::size_t>(l)];
+  for (const BlockId b : blocks) {
+    LEANSTREAM_CHECK(in_flight.test(b), "block {} of layer {} arrives but was not in flight", b, l);
+    in_flight.reset(b);
+    resident.set(b);
+  }
+  in_flight_count_ -= static_cast<SlotId>(blocks.size());
   ++version_[static_cast<std::size_t>(l)];
 }
 
@@ -42,21 +51,21 @@ void Arena::cancel(LayerId l, BlockId b) {
   LEANSTREAM_CHECK(set.test(b), "block {} of layer {} fails but was not in flight", b, l);
   set.reset(b);
   --in_flight_count_;
-  release_slot(l, b);
-}
-
-void Arena::evict(LayerId l, BlockId b) {
-  auto& set = resident_[static_cast<std::size_t>(l)];
-  LEANSTREAM_CHECK(set.test(b), "block {} of layer {} is evicted but not resident", b, l);
-  set.reset(b);
-  ++version_[static_cast<std::size_t>(l)];
-  release_slot(l, b);
-}
-
-void Arena::release_slot(LayerId l, BlockId b) {
   --held_[static_cast<std::size_t>(l)];
-  free_.push_back(slot_[index(l, b)]);
-  slot_[index(l, b)] = kNone;
+  free_.push_back(std::exchange(slot_[index(l, b)], kNone));
+}
+
+void Arena::evict(LayerId l, std::span<const policy::BlockRef> victims) {
+  SlotId* const slot_of_block = slot_.data() + index(l, 0);
+  auto& set = resident_[static_cast<std::size_t>(l)];
+  for (const auto& [layer, b] : victims) {
+    LEANSTREAM_CHECK(layer == l && set.test(b), "block {} of layer {} is evicted but not resident",
+                     b, layer);
+    set.reset(b);
+    free_.push_back(std::exchange(slot_of_block[b], kNone));
+  }
+  held_[static_cast<std::size_t>(l)] -= static_cast<SlotId>(victims.size());
+  ++version_[static_cast<std::size_t>(l)];
 }
 
 void Arena::check() const {

@@ -7,6 +7,7 @@
 
 #include "engine/base/block_set.h"
 #include "engine/base/types.h"
+#include "engine/policy/cache/cache_policy.h"
 
 namespace leanstream::scheduler {
 
@@ -26,14 +27,14 @@ class Arena {
   SlotId held(LayerId l) const { return held_[static_cast<std::size_t>(l)]; }
   SlotId slot_of(LayerId l, BlockId b) const { return slot_[index(l, b)]; }
 
-  // absent → in flight; needs a free slot. Returns the slot.
-  SlotId reserve(LayerId l, BlockId b);
+  // absent → in flight; needs as many free slots. slots[i] becomes the slot of blocks[i].
+  void reserve(LayerId l, std::span<const BlockId> blocks, std::span<SlotId> slots);
   // in flight → resident
-  void arrived(LayerId l, BlockId b);
+  void arrived(LayerId l, std::span<const BlockId> blocks);
   // in flight → absent: its read failed
   void cancel(LayerId l, BlockId b);
-  // resident → absent
-  void evict(LayerId l, BlockId b);
+  // resident → absent; all are of layer l
+  void evict(LayerId l, std::span<const policy::BlockRef> victims);
 
   // Every slot is free, in flight or resident, once.
   void check() const;
@@ -43,7 +44,6 @@ class Arena {
     return static_cast<std::size_t>(l) * static_cast<std::size_t>(blocks_per_layer_) +
            static_cast<std::size_t>(b);
   }
-  void release_slot(LayerId l, BlockId b);
 
   BlockId blocks_per_layer_;
   SlotId slots_;

@@ -60,6 +60,7 @@ void Scheduler::not_read(const Ticket& ticket, const Completion& completion, Pay
     }
     if (work == nullptr) continue;
     if (!work->final) work->prefetched.reset(b);
+    work->failed = true;
     auto& failures = work->failures[static_cast<std::size_t>(b)];
     if (!taken_back && ++failures > spec_.read_retries && !all) {
       fail(fmt::format("block {} of layer {} could not be read {} times", b, ticket.layer,
@@ -93,7 +94,7 @@ StepId Scheduler::arrival_step(LayerId layer) const {
 void Scheduler::publish(Part& part) {
   for (const std::int32_t index : part.arrived) {
     const auto& blocks = payloads_[static_cast<std::size_t>(index)].blocks;
-    for (const BlockId b : blocks) arena_.arrived(part.layer, b);
+    arena_.arrived(part.layer, blocks);
     policies_.cache->inserted(part.layer, blocks, arrival_step(part.layer));
     for (LayerWork* work : {current_, next_}) {
       if (work == nullptr || !work->final || work->layer != part.layer) continue;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "engine/base/block_set.h"
@@ -61,7 +62,7 @@ struct LayerWork : BlockScores {
     to_read_at = 0;
     to_read_stale = true;
     read_target = submitted = 0;
-    std::fill(failures.begin(), failures.end(), std::uint8_t{0});
+    if (std::exchange(failed, false)) std::fill(failures.begin(), failures.end(), std::uint8_t{0});
     wanted_blocks = dense_blocks = final_misses = 0;
     ready.clear();
     released = 0;
@@ -95,6 +96,7 @@ struct LayerWork : BlockScores {
   BlockId read_target = 0;  // blocks that the plan cuts into parts; 0 until the first part
   BlockId submitted = 0;    // of them
   std::vector<std::uint8_t> failures;  // reads of each block that ended in an error
+  bool failed = false;                 // some did
 
   // Taken at T_F.
   policy::Plan plan;

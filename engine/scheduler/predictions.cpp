@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
+#include "engine/base/vector_scan.h"
 #include "engine/scheduler/scheduler.h"
 
 namespace leanstream::scheduler {
@@ -96,9 +97,7 @@ void Scheduler::make_final(LayerWork& work) {
   work.read_target = std::max<BlockId>(1, work.final_misses - on_their_way);
   work.submitted = 0;
   work.to_read_stale = true;
-  work.units_wanted = 0;
-  work.wanted.for_each(
-      [&](BlockId b) { work.units_wanted += work.units[static_cast<std::size_t>(b)]; });
+  work.units_wanted = vector_total_of(work.units, work.wanted.words());
   order_ready(work);
   if (work.prefill) return;
 

@@ -2,17 +2,16 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
+#include "engine/base/vector_scan.h"
 #include "engine/scheduler/scheduler.h"
 
 namespace leanstream::scheduler {
 
 // Blocks that are predicted and neither there, nor on their way, nor computed already (waves may
-// have given up their slots).
-void Scheduler::missing(const LayerWork& work, BlockSet& out) const {
-  out = work.wanted;
-  out -= arena_.resident(work.layer);
-  out -= arena_.in_flight(work.layer);
-  out -= work.computed;
+// have given up their slots); whether there are any.
+bool Scheduler::missing(const LayerWork& work, BlockSet& out) const {
+  return vector_without(work.wanted.words(), arena_.resident(work.layer).words(),
+                        arena_.in_flight(work.layer).words(), work.computed.words(), out.words());
 }
 
 // Demand of n goes first; n+1 follows once nothing of n is unsubmitted.
@@ -20,8 +19,7 @@ LayerWork* Scheduler::read_target() {
   using policy::ReadAhead;
   if (current_ != nullptr) {
     if (current_->predicted && (current_->final || ahead_ == ReadAhead::speculative)) {
-      missing(*current_, missing_);
-      if (!missing_.empty()) return current_;
+      if (missing(*current_, missing_)) return current_;
     }
     if (!current_->final) return nullptr;
   }
@@ -29,8 +27,7 @@ LayerWork* Scheduler::read_target() {
   const bool may = next_->prefill || ahead_ == ReadAhead::speculative ||
                    (ahead_ == ReadAhead::final_set && next_->final);
   if (!may) return nullptr;
-  missing(*next_, missing_);
-  return missing_.empty() ? nullptr : next_;
+  return missing(*next_, missing_) ? next_ : nullptr;
 }
 
 // Prefill reads alike in every system: in large parts with a barrier between them.
@@ -44,11 +41,13 @@ bool Scheduler::may_submit(const LayerWork& work) const {
 }
 
 void Scheduler::pump_reads() {
-  LayerWork* work = read_target();
-  while (work != nullptr) {
+  for (;;) {
+    // A barrier's part is closed as soon as it is submitted.
+    if (spec_.io_segment_sync == IoSegmentSync::barrier && reads_in_flight_ > 0) return;
+    LayerWork* work = read_target();
+    if (work == nullptr) break;
     if (!may_submit(*work)) return;
     if (!submit_reads(*work)) break;
-    work = read_target();
   }
   close_part();  // nothing can join it now
 }
@@ -130,10 +129,11 @@ BlockId Scheduler::merge_blocks(const LayerWork& work) const {
 void Scheduler::submit_read(LayerWork& work, std::span<const BlockId> blocks, std::int32_t lane) {
   const std::int32_t index = take_payload();
   Payload& payload = payloads_[static_cast<std::size_t>(index)];
-  for (const BlockId b : blocks) {
-    payload.blocks.push_back(b);
-    payload.slots.push_back(arena_.reserve(work.layer, b));
-    if (!work.final) work.prefetched.set(b);
+  payload.blocks.assign(blocks.begin(), blocks.end());
+  payload.slots.resize(blocks.size());
+  arena_.reserve(work.layer, blocks, payload.slots);
+  if (!work.final) {
+    for (const BlockId b : blocks) work.prefetched.set(b);
   }
   Command& read = emit(CommandKind::read, work.step, work.layer, work.token, work.tokens);
   read.lane = lane;
@@ -212,23 +212,38 @@ void Scheduler::next_to_read(LayerWork& work, BlockId count, std::int64_t most_r
 }
 
 // Appends the candidates to `out`: by falling priority (of equal ones the lower block; a counting
-// sort over the priority byte) or in flash order.
+// sort over the priority byte) or in flash order. The halves of the list are counted side by side:
+// neighbours are often of one class, and adding to one counter waits for the addition before.
 void Scheduler::order_blocks(const LayerWork& work, const BlockSet& candidates, bool by_priority,
                              std::vector<BlockId>& out) {
-  if (!by_priority) {
-    candidates.for_each([&](BlockId b) { out.push_back(b); });
-    return;
+  if (!by_priority) return candidates.list(out);
+  listed_.clear();
+  candidates.list(listed_);
+  const std::size_t half = listed_.size() / 2;
+  const auto lower = std::span(listed_).first(half);
+  const auto upper = std::span(listed_).subspan(half);  // as long, or longer by one
+  const auto class_at = [&](BlockId b) {
+    return std::size_t{255} - work.priority[static_cast<std::size_t>(b)];
+  };
+  std::array<std::array<BlockId, 256>, 2> at{};
+  for (std::size_t i = 0; i < half; ++i) {
+    ++at[0][class_at(lower[i])];
+    ++at[1][class_at(upper[i])];
   }
-  std::array<BlockId, 257> start{};
-  candidates.for_each(
-      [&](BlockId b) { ++start[256U - work.priority[static_cast<std::size_t>(b)]]; });
-  for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
-  const std::size_t before = out.size();
-  out.resize(before + static_cast<std::size_t>(start[256]));
-  candidates.for_each([&](BlockId b) {
-    auto& at = start[255U - work.priority[static_cast<std::size_t>(b)]];
-    out[before + static_cast<std::size_t>(at++)] = b;
-  });
+  if (upper.size() > half) ++at[1][class_at(upper[half])];
+  auto next = static_cast<BlockId>(out.size());
+  out.resize(out.size() + listed_.size());
+  for (std::size_t c = 0; static_cast<std::size_t>(next) < out.size(); ++c) {
+    for (auto& of_half : at) next += std::exchange(of_half[c], next);
+  }
+  const auto put = [&](std::array<BlockId, 256>& of_half, BlockId b) {
+    out[static_cast<std::size_t>(of_half[class_at(b)]++)] = b;
+  };
+  for (std::size_t i = 0; i < half; ++i) {
+    put(at[0], lower[i]);
+    put(at[1], upper[i]);
+  }
+  if (upper.size() > half) put(at[1], upper[half]);
 }
 
 // T_F has shown which prefetched blocks are not wanted (`prefetch_cancel: queued`).

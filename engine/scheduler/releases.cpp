@@ -38,12 +38,15 @@ BlockId Scheduler::next_segment(const LayerWork& work) const {
 void Scheduler::release(LayerWork& work, BlockId count) {
   const std::int32_t index = take_payload();
   Payload& payload = payloads_[static_cast<std::size_t>(index)];
-  for (BlockId i = 0; i < count; ++i) {
-    const BlockId b = work.ready[work.released++];
-    LEANSTREAM_CHECK(arena_.resident(work.layer).test(b), "block {} of layer {} is not there", b,
+  const auto blocks = std::span(work.ready).subspan(work.released, static_cast<std::size_t>(count));
+  work.released += blocks.size();
+  payload.blocks.assign(blocks.begin(), blocks.end());
+  payload.slots.resize(blocks.size());
+  const BlockSet& resident = arena_.resident(work.layer);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    LEANSTREAM_CHECK(resident.test(blocks[i]), "block {} of layer {} is not there", blocks[i],
                      work.layer);
-    payload.blocks.push_back(b);
-    payload.slots.push_back(arena_.slot_of(work.layer, b));
+    payload.slots[i] = arena_.slot_of(work.layer, blocks[i]);
   }
   Command& command = emit(CommandKind::release, work.step, work.layer, work.token, work.tokens);
   command.segment = work.segments++;

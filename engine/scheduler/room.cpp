@@ -33,15 +33,17 @@ void Scheduler::evict(Tier tier, LayerId only, BlockId count) {
     const auto i = static_cast<std::size_t>(l);
     if (only != kNone && l != only) {
       evictable_[i].clear();
-      evictable_as_of_[i] = 0;
+      evictable_as_of_[i] = evictable_versions_[i] = 0;
     } else if (evictable_as_of_[i] != arena_.version(l)) {
       evictable_[i] = arena_.resident(l);
       evictable_as_of_[i] = arena_.version(l);
+      evictable_versions_[i] = ++newest_version_;
     }
   }
   const auto keep = [&](LayerId layer, const BlockSet& kept) {
     evictable_[static_cast<std::size_t>(layer)] -= kept;
     evictable_as_of_[static_cast<std::size_t>(layer)] = 0;
+    evictable_versions_[static_cast<std::size_t>(layer)] = 0;
   };
   if (current_ != nullptr && current_->predicted) {
     kept_ = current_->wanted;
@@ -58,11 +60,27 @@ void Scheduler::evict(Tier tier, LayerId only, BlockId count) {
   name_victims(tier, count);
   LEANSTREAM_CHECK(victims_.size() <= static_cast<std::size_t>(count), "{} victims for {} blocks",
                    victims_.size(), count);
-  for (const auto& [l, b] : victims_) {
-    LEANSTREAM_CHECK(evictable_[static_cast<std::size_t>(l)].test(b),
-                     "block {} of layer {} may not be evicted", b, l);
-    arena_.evict(l, b);
-    note_wasted(l, b);
+  for (std::size_t i = 0; i < victims_.size();) {
+    const LayerId l = victims_[i].layer;
+    std::size_t end = i + 1;
+    while (end < victims_.size() && victims_[end].layer == l) ++end;
+    evict(l, std::span(victims_).subspan(i, end - i));
+    i = end;
+  }
+}
+
+// Victims of one layer.
+void Scheduler::evict(LayerId layer, std::span<const policy::BlockRef> victims) {
+  const auto i = static_cast<std::size_t>(layer);
+  for (const auto& [_, b] : victims) {
+    LEANSTREAM_CHECK(evictable_[i].test(b), "block {} of layer {} may not be evicted", b, layer);
+    evictable_[i].reset(b);
+  }
+  arena_.evict(layer, victims);
+  if (evictable_as_of_[i] != 0) evictable_as_of_[i] = arena_.version(layer);
+  for (LayerWork* work : {current_, next_}) {
+    if (work == nullptr || work->final || work->layer != layer) continue;
+    for (const auto& [_, b] : victims) note_wasted(*work, b);
   }
 }
 
@@ -71,10 +89,11 @@ void Scheduler::name_victims(Tier tier, BlockId count) {
   victims_.clear();
   if (tier != Tier::kept) {
     const LayerId layer = current_ != nullptr ? current_->layer : spec_.layers - 1;
-    return policies_.cache->victims({evictable_, layer, arena_.all_resident(), evictable_as_of_},
+    return policies_.cache->victims({evictable_, layer, arena_.all_resident(), evictable_versions_},
                                     count, victims_);
   }
   for (LayerId l = 0; l < spec_.layers; ++l) {
+    evictable_as_of_[static_cast<std::size_t>(l)] = 0;  // the policy does not hear of these
     evictable_[static_cast<std::size_t>(l)].for_each([&](BlockId b) {
       if (static_cast<BlockId>(victims_.size()) < count) victims_.push_back({l, b});
     });
@@ -89,13 +108,10 @@ void Scheduler::force_room() {
 }
 
 // A block that was prefetched and goes before its layer's final prediction was read for nothing.
-void Scheduler::note_wasted(LayerId layer, BlockId block) {
-  for (LayerWork* work : {current_, next_}) {
-    if (work == nullptr || work->final || work->layer != layer) continue;
-    if (!work->prefetched.test(block)) continue;
-    work->prefetched.reset(block);
-    ++tally_.blocks_redundant;
-  }
+void Scheduler::note_wasted(LayerWork& work, BlockId block) {
+  if (!work.prefetched.test(block)) return;
+  work.prefetched.reset(block);
+  ++tally_.blocks_redundant;
 }
 
 // Prefill shared the arena; from now on every layer has its own part of it.
@@ -113,7 +129,9 @@ void Scheduler::drop_expired(LayerId layer, StepId step) {
   policies_.cache->expired(layer, arena_.resident(layer), step, expired_);
   expired_ &= arena_.resident(layer);
   if (next_ != nullptr && next_->layer == layer && next_->predicted) expired_ -= next_->wanted;
-  expired_.for_each([&](BlockId b) { arena_.evict(layer, b); });
+  victims_.clear();
+  expired_.for_each([&](BlockId b) { victims_.push_back({layer, b}); });
+  arena_.evict(layer, victims_);
 }
 
 }  // namespace leanstream::scheduler

@@ -87,6 +87,7 @@ Scheduler::Scheduler(const RunSpec& spec, const Policies& policies)
       missing_(spec.geometry.blocks_per_layer),
       evictable_(static_cast<std::size_t>(spec.layers), BlockSet(spec.geometry.blocks_per_layer)),
       evictable_as_of_(static_cast<std::size_t>(spec.layers)),
+      evictable_versions_(static_cast<std::size_t>(spec.layers)),
       lost_(spec.geometry.blocks_per_layer),
       expired_(spec.geometry.blocks_per_layer),
       truth_(spec.geometry.blocks_per_layer),
@@ -247,8 +248,7 @@ void Scheduler::note_importance(const LayerWork& work) {
   selection_.sum(work.layer, policies_.activations->importance(work.token, work.layer),
                  truth_.units);
   const std::uint64_t all = vector_total(units);
-  std::uint64_t computed = 0;
-  work.wanted.for_each([&](BlockId b) { computed += units[static_cast<std::size_t>(b)]; });
+  const std::uint64_t computed = vector_total_of(units, work.wanted.words());
   tally_.importance_share += all > 0 ? static_cast<double>(computed) / static_cast<double>(all) : 1;
   tally_.computed_share += static_cast<double>(work.wanted_blocks) / work.wanted.size();
   ++tally_.layers;

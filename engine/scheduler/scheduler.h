@@ -116,7 +116,7 @@ class Scheduler {
   LayerWork* read_target();
   bool may_submit(const LayerWork& work) const;
   bool free_running(const LayerWork& work) const;
-  void missing(const LayerWork& work, BlockSet& out) const;
+  bool missing(const LayerWork& work, BlockSet& out) const;
   bool submit_reads(LayerWork& work);
   Part& part_for(LayerWork& work);
   BlockId part_blocks(const LayerWork& work) const;
@@ -137,10 +137,11 @@ class Scheduler {
   StepId arrival_step(LayerId layer) const;
 
   // room.cpp: eviction
-  void note_wasted(LayerId layer, BlockId block);
+  void note_wasted(LayerWork& work, BlockId block);
   BlockId make_room(const LayerWork& work, BlockId count);
   SlotId free_slots(LayerId layer) const;
   void evict(Tier tier, LayerId only, BlockId count);
+  void evict(LayerId layer, std::span<const policy::BlockRef> victims);
   void name_victims(Tier tier, BlockId count);
   void force_room();
   void drop_above_quota();
@@ -190,16 +191,19 @@ class Scheduler {
   std::vector<TicketId> reads_;     // outstanding, in order
   Pace pace_;
   Quotas quotas_;
-  BlockSet missing_;                            // scratch
-  std::vector<BlockSet> evictable_;             // scratch
-  std::vector<std::uint64_t> evictable_as_of_;  // version of the arena's layer it was copied at
-  std::vector<policy::BlockRef> victims_;       // scratch
-  std::vector<BlockId> order_;                  // scratch
-  std::vector<BlockId> dealt_;                  // scratch
-  BlockSet kept_;                               // scratch
-  BlockSet lost_;                               // scratch
-  BlockSet expired_;                            // scratch
-  BlockScores truth_;                           // scratch
+  BlockSet missing_;                               // scratch
+  std::vector<BlockSet> evictable_;                // scratch
+  std::vector<std::uint64_t> evictable_as_of_;     // version of the arena's layer it was copied at
+  std::vector<std::uint64_t> evictable_versions_;  // CacheView::versions
+  std::uint64_t newest_version_ = 0;
+  std::vector<policy::BlockRef> victims_;  // scratch
+  std::vector<BlockId> order_;             // scratch
+  std::vector<BlockId> dealt_;             // scratch
+  std::vector<BlockId> listed_;            // scratch
+  BlockSet kept_;                          // scratch
+  BlockSet lost_;                          // scratch
+  BlockSet expired_;                       // scratch
+  BlockScores truth_;                      // scratch
 
   std::vector<Command> commands_;
   std::vector<Command> taken_;

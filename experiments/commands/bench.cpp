@@ -49,6 +49,7 @@ memory_budget: 20% of mlp
 struct Options {
   TokenId tokens = 64;
   int repeats = 5;
+  std::string only;  // the name of one case
   bool json = false;
 };
 
@@ -245,6 +246,7 @@ void execute(const Options& o) {
   const TemporaryTrace trace(tokens);
   Json rows = Json::array();
   for (const Case& c : kCases) {
+    if (!o.only.empty() && o.only != c.name) continue;
     rows.push_back(measure(c, load(trace.path(), tokens, c.predictor, c.fidelity), o));
   }
   if (o.json) {
@@ -284,6 +286,8 @@ void add_bench(CLI::App& app) {
   core->add_option("--repeats", o->repeats, "runs of each kind; the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  core->add_option("--only", o->only, "one kind of run")
+      ->check(CLI::IsMember({"null", "segment", "request"}));
   core->add_flag("--json", o->json, "JSON to stdout");
   core->callback([o] { execute(*o); });
 }

@@ -61,7 +61,6 @@ void cache_layer(benchmark::State& state, const char* name) {
           const auto i = static_cast<std::size_t>(layer);
           resident[i].reset(block);
           evictable[i].reset(block);
-          ++versions[i];
         }
         free += static_cast<SlotId>(victims.size());
       }

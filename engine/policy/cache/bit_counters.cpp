@@ -1,23 +1,37 @@
 #include "engine/policy/cache/bit_counters.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/base/vector_scan.h"
 
 namespace leanstream::policy {
+namespace {
+
+constexpr std::size_t kSlack = 3;  // victims that may be written beyond the room
+
+BlockSet::Word lowest_bits(BlockSet::Word word, std::ptrdiff_t most) {
+  if (std::popcount(word) <= most) return word;
+  BlockSet::Word others = word;
+  for (; most > 0; --most) others &= others - 1;
+  return word & ~others;
+}
+
+}  // namespace
 
 BitCounters::BitCounters(LayerId layers, BlockId blocks_per_layer)
     : carry_(blocks_per_layer), both_(blocks_per_layer) {
   Layer layer;
   layer.planes.assign(kPlanes, BlockSet(blocks_per_layer));
   layer.left = layer.lowest = BlockSet(blocks_per_layer);
+  layer.filled = BlockSet(static_cast<BlockId>(layer.lowest.words().size()));
   layers_.assign(static_cast<std::size_t>(layers), layer);
   lowest_counts_.resize(layers_.size());
 }
 
 void BitCounters::increment(LayerId id, const BlockSet& blocks) {
   Layer& layer = layers_[static_cast<std::size_t>(id)];
-  layer.version = 0;
+  layer.known = false;
   carry_ = blocks;
   for (int p = 0; p < kPlanes; ++p) {
     if (carry_.empty()) return;
@@ -42,53 +56,83 @@ std::uint32_t BitCounters::count(LayerId layer, BlockId block) const {
   return n;
 }
 
-void BitCounters::find_lowest(std::size_t l) {
+void BitCounters::find_lowest(std::size_t l, std::uint32_t guess) {
   Layer& layer = layers_[l];
-  layer.lowest = layer.left;
-  lowest_counts_[l] = layer.left.empty() ? kNothing : 0;
-  if (lowest_counts_[l] == kNothing) return;
-  for (int p = layer.used_planes; p-- > 0;) {
-    const BlockSet& plane = layer.planes[static_cast<std::size_t>(p)];
-    if (vector_difference(layer.lowest.words(), plane.words(), both_.words())) {
-      std::swap(layer.lowest, both_);
-    } else {
-      lowest_counts_[l] |= 1U << p;  // all that are left have this bit
-    }
+  layer.known = true;
+  if (layer.left.empty()) {
+    layer.filled.clear();
+    lowest_counts_[l] = kNothing;
+    return;
   }
+  const auto planes = std::span(layer.planes).first(static_cast<std::size_t>(layer.used_planes));
+  lowest_counts_[l] = guess;
+  if (guess == kNothing ||
+      !vector_numbered(layer.left.words(), planes, guess, layer.lowest.words())) {
+    lowest_counts_[l] =
+        vector_lowest(layer.left.words(), planes, layer.lowest.words(), both_.words());
+  }
+  vector_filled(layer.lowest.words(), layer.filled.words());
+}
+
+// What is evictable is most often what was left by the call before: only the layers that had
+// arrivals, or are protected now, are looked through again.
+void BitCounters::look_at(const CacheView& cache, std::size_t l) {
+  Layer& layer = layers_[l];
+  const std::uint64_t version = cache.versions.empty() ? 0 : cache.versions[l];
+  if (layer.known && version != 0 && version == layer.version) return;
+  layer.version = version;
+  if (layer.known && cache.evictable[l] == layer.left) return;
+  layer.left = cache.evictable[l];
+  find_lowest(l, kNothing);
 }
 
 void BitCounters::lowest(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) {
   const std::size_t layers = layers_.size();
-  for (std::size_t l = 0; l < layers; ++l) {
-    const std::uint64_t version = cache.versions.empty() ? 0 : cache.versions[l];
-    if (version != 0 && version == layers_[l].version) continue;
-    layers_[l].left = cache.evictable[l];
-    find_lowest(l);
-    layers_[l].version = version;
-  }
-  while (count > 0) {
+  for (std::size_t l = 0; l < layers; ++l) look_at(cache, l);
+  const std::size_t before = out.size();
+  out.resize(before + static_cast<std::size_t>(count) + kSlack);
+  std::span<BlockRef> room = std::span(out).subspan(before, static_cast<std::size_t>(count));
+  while (!room.empty()) {
     const std::uint32_t least = *std::min_element(lowest_counts_.begin(), lowest_counts_.end());
-    if (least == kNothing) return;
-    for (std::size_t i = 1; i <= layers && count > 0; ++i) {  // from the one computed longest ago
-      const std::size_t l = (static_cast<std::size_t>(cache.current_layer) + i) % layers;
-      if (lowest_counts_[l] != least) continue;
-      Layer& layer = layers_[l];
-      const std::size_t before = out.size();
-      const BlockId size = std::min(count, layer.lowest.count());
-      out.resize(before + static_cast<std::size_t>(size));
-      auto at = out.begin() + static_cast<std::ptrdiff_t>(before);
-      layer.lowest.for_each_while([&](BlockId b) {
-        if (at == out.end()) return false;
-        *at++ = {static_cast<LayerId>(l), b};
-        return true;
-      });
-      count -= size;
-      layer.version = 0;
-      if (count == 0) return;
-      vector_difference(layer.left.words(), layer.lowest.words(), layer.left.words());
-      find_lowest(l);
+    if (least == kNothing) break;
+    auto l = static_cast<std::size_t>(cache.current_layer);
+    for (std::size_t i = 0; i < layers && !room.empty();
+         ++i) {  // first the one computed longest ago
+      if (++l == layers) l = 0;
+      if (lowest_counts_[l] == least) room = take(static_cast<LayerId>(l), room);
     }
   }
+  out.resize(out.size() - kSlack - room.size());
+}
+
+// Of a layer's `lowest`, as a rule a few blocks in a few words, as many as there is room for.
+// Returns the room that is left.
+std::span<BlockRef> BitCounters::take(LayerId id, std::span<BlockRef> room) {
+  Layer& layer = layers_[static_cast<std::size_t>(id)];
+  const auto lowest = layer.lowest.words();
+  const auto left = layer.left.words();
+  BlockRef* at = room.data();
+  const BlockRef* const end = at + room.size();
+  layer.filled.for_each_while([&](BlockId i) {
+    const auto index = static_cast<std::size_t>(i);
+    const BlockSet::Word word = lowest[index];
+    const BlockSet::Word taken = lowest_bits(word, end - at);
+    BlockRef* next = at;
+    for (BlockSet::Word bits = taken; bits != 0;) {  // without a branch for each: kSlack
+      for (int n = 0; n < 4; ++n, bits &= bits - 1) {
+        *next++ = {id, i * BlockSet::kWordBits + static_cast<BlockId>(std::countr_zero(bits))};
+      }
+    }
+    at += std::popcount(taken);
+    left[index] &= ~taken;
+    lowest[index] = word & ~taken;
+    if (word == taken) layer.filled.reset(i);
+    return at != end;
+  });
+  // What is left has a higher count, most often the next.
+  const auto l = static_cast<std::size_t>(id);
+  if (layer.filled.empty()) find_lowest(l, lowest_counts_[l] + 1);
+  return room.subspan(static_cast<std::size_t>(at - room.data()));
 }
 
 }  // namespace leanstream::policy

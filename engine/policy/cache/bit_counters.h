@@ -28,14 +28,19 @@ class BitCounters {
   struct Layer {
     std::vector<BlockSet> planes;  // planes[p]: bit p of each block's count
     int used_planes = 0;           // all others are empty
-    BlockSet left;                 // evictable and not taken by this call
+    BlockSet left;                 // evictable when last asked, and not taken since
     BlockSet lowest;               // those of `left` with the lowest count
-    std::uint64_t version = 0;     // of the evictable set that all this was found for; 0: unknown
+    BlockSet filled;               // of the words of `lowest`, those that are not 0
+    bool known = false;            // `lowest` is found, for the present counts
+    std::uint64_t version = 0;     // of the evictable set that is `left`; 0: unknown
   };
 
   static constexpr std::uint32_t kNothing = UINT32_MAX;  // as a lowest count: nothing is left
 
-  void find_lowest(std::size_t layer);
+  // guess: no count is lower; kNothing for no guess.
+  void find_lowest(std::size_t layer, std::uint32_t guess);
+  void look_at(const CacheView& cache, std::size_t layer);
+  std::span<BlockRef> take(LayerId layer, std::span<BlockRef> room);
 
   std::vector<Layer> layers_;
   std::vector<std::uint32_t> lowest_counts_;  // of each layer's `lowest`

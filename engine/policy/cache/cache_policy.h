@@ -31,8 +31,9 @@ struct CacheView {
   LayerId current_layer = 0;            // being computed
   // For policies that remember something between calls; both may be empty: unknown.
   std::span<const BlockSet> resident{};       // one set a layer, what is evictable among it
-  std::span<const std::uint64_t> versions{};  // of a layer, not 0: its evictable set is the one it
-                                              // had whenever the version was the same
+  // Of a layer, not 0: its evictable set is what it was at the last call with this version, less
+  // the victims named since.
+  std::span<const std::uint64_t> versions{};
 };
 
 // Hooks have no-op defaults; none may keep a reference to its arguments. Steps count layers of
