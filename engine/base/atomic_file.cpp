@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "engine/base/error.h"
 #include "engine/base/mapped_file.h"
@@ -58,19 +59,19 @@ void AtomicFile::fail(const char* what, int error) const {
 }
 
 void AtomicFile::reserve(std::uint64_t bytes) {
+  struct statvfs space {};
+  const bool known = ::fstatvfs(fd_, &space) == 0 && space.f_blocks > 0;
+  const std::uint64_t free = known ? std::uint64_t{space.f_bavail} * space.f_frsize : bytes;
+  int error = bytes > free ? ENOSPC : 0;  // asked for, it might first take all there is
 #ifdef FALLOC_FL_KEEP_SIZE
-  int error = 0;
-  do {
-    error = ::fallocate(fd_, 0, 0, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
-  } while (error == EINTR);
-  if (error == 0 || error == EOPNOTSUPP || error == ENOSYS) return;
-  std::error_code unknown;
-  const auto space =
-      std::filesystem::space(std::filesystem::absolute(path_, unknown).parent_path(), unknown);
-  const std::string free = unknown ? "" : fmt::format("; {} bytes are free there", space.available);
-  throw UserError("{}: cannot take room for {} bytes: {}{}", path_, bytes, std::strerror(error),
-                  free);
+  while (error == 0 && ::fallocate(fd_, 0, 0, static_cast<off_t>(bytes)) != 0) {
+    if (errno == EOPNOTSUPP || errno == ENOSYS) break;
+    if (errno != EINTR) error = errno;
+  }
 #endif
+  if (error == 0) return;
+  throw UserError("{}: cannot take room for {} bytes: {}{}", path_, bytes, std::strerror(error),
+                  known ? fmt::format("; {} bytes are free there", free) : "");
 }
 
 void AtomicFile::write(std::string_view text) {

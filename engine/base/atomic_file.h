@@ -21,7 +21,8 @@ class AtomicFile {
   AtomicFile& operator=(const AtomicFile&) = delete;
 
   // Takes room for a file of `bytes` bytes at once, so that a full disk is known before they are
-  // made; where the file system cannot, it does nothing. Throws UserError when there is no room.
+  // made; where the file system cannot, it only looks whether there is. Throws UserError when there
+  // is no room.
   void reserve(std::uint64_t bytes);
 
   // At the position, which is 0 at first and then behind what was written. Throws UserError (disk

@@ -244,7 +244,7 @@ void print(const Json& a) {
     fmt::print("  note                {}\n", note);
   }
   fmt::print("  placement           {}\n", a.at("placement").get<std::string>());
-  fmt::print("  blocks              {} a layer, {} in all, of {} neurons\n",
+  fmt::print("  blocks              {} a layer, {} in all; k = {}\n",
              a.at("blocks_per_layer").dump(), a.at("blocks").dump(), a.at("block_neurons").dump());
   fmt::print("  a block             {} bytes, {} of them weights\n", a.at("block_bytes").dump(),
              a.at("useful_block_bytes").get<double>());
