@@ -38,6 +38,7 @@ int main(int argc, char** argv) {
   leanstream::commands::add_check(app);
   leanstream::commands::add_evaluate(app);
   leanstream::commands::add_list(app);
+  leanstream::commands::add_pack(app);
   leanstream::commands::add_record(app);
   leanstream::commands::add_report(app);
   leanstream::commands::add_run(app);

@@ -2,15 +2,39 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
 
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
 #include "engine/base/error.h"
 #include "engine/base/mapped_file.h"
 
 namespace leanstream {
+namespace {
+
+constexpr std::size_t kCollectBytes = 1 << 20;
+constexpr mode_t kMode = 0666;  // less the umask
+
+std::string proc_name(int fd) {
+  return fmt::format("/proc/self/fd/{}", fd);
+}
+
+// A file without a name vanishes with the process, however that ends. −1 where there are none.
+int open_nameless([[maybe_unused]] const std::string& folder) {
+#ifdef O_TMPFILE
+  const int fd = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kMode);
+  if (fd >= 0 && ::access(proc_name(fd).c_str(), F_OK) == 0) return fd;
+  if (fd >= 0) ::close(fd);  // it could not be given its name
+#endif
+  return -1;
+}
+
+}  // namespace
 
 AtomicFile::AtomicFile(std::string path)
     : path_(std::move(path)), partial_(fmt::format("{}.partial-{}", path_, ::getpid())) {
@@ -18,31 +42,90 @@ AtomicFile::AtomicFile(std::string path)
   std::error_code error;
   if (!parent.empty()) std::filesystem::create_directories(parent, error);
   if (error) throw UserError("{}: cannot create the folder: {}", path_, error.message());
-  out_.open(partial_, std::ios::binary | std::ios::trunc);
-  if (!out_) throw UserError("{}: cannot write: {}", path_, std::strerror(errno));
+  fd_ = open_nameless(parent.empty() ? "." : parent.string());
+  if (fd_ >= 0) return;
+  fd_ = ::open(partial_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, kMode);
+  if (fd_ < 0) fail("cannot write", errno);
+  named_ = true;
 }
 
 AtomicFile::~AtomicFile() {
-  if (committed_) return;
-  out_.close();
-  std::error_code ignored;
-  std::filesystem::remove(partial_, ignored);
+  if (fd_ >= 0) ::close(fd_);
+  if (named_ && !committed_) ::unlink(partial_.c_str());
+}
+
+void AtomicFile::fail(const char* what, int error) const {
+  throw UserError("{}: {}: {}", path_, what, std::strerror(error));
+}
+
+void AtomicFile::reserve(std::uint64_t bytes) {
+  struct statvfs space {};
+  const bool known = ::fstatvfs(fd_, &space) == 0 && space.f_blocks > 0;
+  const std::uint64_t free = known ? std::uint64_t{space.f_bavail} * space.f_frsize : bytes;
+  int error = bytes > free ? ENOSPC : 0;  // asked for, it might first take all there is
+#ifdef FALLOC_FL_KEEP_SIZE
+  while (error == 0 && ::fallocate(fd_, 0, 0, static_cast<off_t>(bytes)) != 0) {
+    if (errno == EOPNOTSUPP || errno == ENOSYS) break;
+    if (errno != EINTR) error = errno;
+  }
+#endif
+  if (error == 0) return;
+  throw UserError("{}: cannot take room for {} bytes: {}{}", path_, bytes, std::strerror(error),
+                  known ? fmt::format("; {} bytes are free there", free) : "");
 }
 
 void AtomicFile::write(std::string_view text) {
-  out_.write(text.data(), static_cast<std::streamsize>(text.size()));
+  write(std::as_bytes(std::span(text)));
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  if (collected_.size() + bytes.size() >= kCollectBytes) flush();
+  if (bytes.size() >= kCollectBytes) {
+    write_out(bytes);
+  } else {
+    collected_.insert(collected_.end(), bytes.begin(), bytes.end());
+  }
+}
+
+void AtomicFile::seek(std::uint64_t offset_bytes) {
+  flush();
+  position_ = offset_bytes;
+}
+
+void AtomicFile::flush() {
+  write_out(collected_);
+  collected_.clear();
+}
+
+void AtomicFile::write_out(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(position_));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("cannot write", errno);
+    position_ += static_cast<std::uint64_t>(written);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::settle() {
+  flush();
+  if (::fdatasync(fd_) != 0) fail("cannot write", errno);
+  ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
 }
 
 void AtomicFile::commit() {
-  out_.close();
-  if (!out_) throw UserError("{}: cannot write: {}", path_, std::strerror(errno));
-  std::error_code error;
-  std::filesystem::rename(partial_, path_, error);
-  if (error) throw UserError("{}: cannot rename into place: {}", path_, error.message());
+  flush();
+  if (!named_) {
+    ::unlink(partial_.c_str());  // of a process that had this number and was killed
+    if (::linkat(AT_FDCWD, proc_name(fd_).c_str(), AT_FDCWD, partial_.c_str(), AT_SYMLINK_FOLLOW) !=
+        0) {
+      fail("cannot write", errno);
+    }
+    named_ = true;
+  }
+  if (::close(std::exchange(fd_, -1)) != 0) fail("cannot write", errno);
+  if (::rename(partial_.c_str(), path_.c_str()) != 0) fail("cannot rename into place", errno);
   committed_ = true;
 }
 

@@ -53,7 +53,12 @@ struct BlockGeometry {
   }
 };
 
-// block_neurons ≥ 1, logical_block_bytes ≥ 1 (a power of two on real devices).
+// The cut of `ffn` neurons into blocks of block_neurons ≥ 1, useful_block_bytes of weights each;
+// logical_block_bytes ≥ 1 (a power of two on real devices).
+BlockGeometry cut_into_blocks(std::int32_t ffn, std::int32_t block_neurons,
+                              double useful_block_bytes, Bytes logical_block_bytes);
+
+// The same where every weight takes shape.bytes_per_weight.
 BlockGeometry cut_into_blocks(const ModelShape& shape, std::int32_t block_neurons,
                               Bytes logical_block_bytes);
 

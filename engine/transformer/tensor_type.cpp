@@ -76,6 +76,12 @@ const TensorTypeInfo* find_tensor_type(std::uint32_t number) {
   return found == kTypes.end() ? nullptr : found;
 }
 
+const TensorTypeInfo* find_tensor_type(std::string_view name) {
+  const auto* found = std::find_if(kTypes.begin(), kTypes.end(),
+                                   [&](const TensorTypeInfo& t) { return t.name == name; });
+  return found == kTypes.end() ? nullptr : found;
+}
+
 std::string_view tensor_type_names() {
   return "F32, F16, BF16, Q8_0, Q4_0, Q4_1";
 }

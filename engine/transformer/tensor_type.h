@@ -29,8 +29,9 @@ struct TensorTypeInfo {
   void (*to_float)(const std::byte* block, float* out);  // one block
 };
 
-// nullptr for a number that is no supported type.
+// nullptr for a number or name that is no supported type.
 const TensorTypeInfo* find_tensor_type(std::uint32_t number);
+const TensorTypeInfo* find_tensor_type(std::string_view name);
 // The names of all supported types, for messages.
 std::string_view tensor_type_names();
 

@@ -23,6 +23,7 @@ void add_bench(CLI::App& app);
 void add_check(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_list(CLI::App& app);
+void add_pack(CLI::App& app);
 void add_record(CLI::App& app);
 void add_report(CLI::App& app);
 void add_run(CLI::App& app);

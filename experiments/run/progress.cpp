@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,8 +18,9 @@ std::string duration(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::size_t total)
+Progress::Progress(std::size_t total, std::string things)
     : total_(total),
+      things_(std::move(things)),
       terminal_(::isatty(STDERR_FILENO) == 1),
       start_(Clock::now()),
       shown_(start_) {}
@@ -35,8 +37,8 @@ void Progress::show(std::size_t done, const std::string& what) {
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
   const double left = rate > 0 ? static_cast<double>(total_ - done) / rate : 0;
-  const std::string line =
-      fmt::format("{}/{} cells, {:.2g}/s, {} left: {}", done, total_, rate, duration(left), what);
+  const std::string line = fmt::format("{}/{} {}, {:.2g}/s, {} left: {}", done, total_, things_,
+                                       rate, duration(left), what);
   fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", line, terminal_ ? "" : "\n");
   std::fflush(stderr);
   open_line_ = terminal_;

@@ -9,7 +9,8 @@ namespace leanstream::run {
 
 class Progress {
  public:
-  explicit Progress(std::size_t total);
+  // `things` are what is counted: "cells", "layers".
+  explicit Progress(std::size_t total, std::string things = "cells");
   ~Progress();
 
   // `done` of the total are done; `what` was the last.
@@ -19,6 +20,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
 
   std::size_t total_;
+  std::string things_;
   bool terminal_;
   Clock::time_point start_;
   Clock::time_point shown_;

@@ -1,7 +1,13 @@
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <set>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "engine/base/atomic_file.h"
 #include "engine/base/block_set.h"
@@ -71,6 +77,69 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   EXPECT_TRUE(std::filesystem::is_empty(dir));
   write_file((dir / "x").string(), "whole");
   EXPECT_EQ(read_file((dir / "x").string()), "whole");
+  std::filesystem::remove_all(dir);
+}
+
+TEST(AtomicFile, AKilledProcessLeavesNothing) {
+  const auto dir = std::filesystem::temp_directory_path() / "leanstream_atomic_killed";
+  std::filesystem::remove_all(dir);
+  EXPECT_EXIT(
+      {
+        AtomicFile file((dir / "x").string());
+        file.write(std::string(3 << 20, 'a'));
+        ::raise(SIGKILL);
+      },
+      testing::KilledBySignal(SIGKILL), "");
+  EXPECT_FALSE(std::filesystem::exists(dir / "x"));
+#ifdef O_TMPFILE
+  if (const int fd = ::open(dir.c_str(), O_TMPFILE | O_RDWR, 0600); fd >= 0) {
+    ::close(fd);
+    EXPECT_TRUE(std::filesystem::is_empty(dir));
+  }
+#endif
+  std::filesystem::remove_all(dir);
+}
+
+TEST(AtomicFile, PositionsAndHoles) {
+  const auto dir = std::filesystem::temp_directory_path() / "leanstream_atomic_seek";
+  const auto path = (dir / "x").string();
+  const std::string large(3 << 20, 'b');
+  {
+    AtomicFile file(path);
+    file.reserve(8 + large.size());
+    file.seek(8);
+    file.write(large.substr(0, 5));
+    file.write(large.substr(5));
+    file.seek(1);
+    file.write("abc");
+    file.settle();
+    file.commit();
+  }
+  EXPECT_TRUE(read_file(path) == std::string("\0abc\0\0\0\0", 8) + large);
+  std::filesystem::remove_all(dir);
+}
+
+// The limit of a process's files stands for a full disk: the same calls fail.
+TEST(AtomicFile, WhatDoesNotFitIsSaidAtOnceAndLeavesNothing) {
+  const auto dir = std::filesystem::temp_directory_path() / "leanstream_atomic_full";
+  std::filesystem::remove_all(dir);
+  const auto file_of = [&](std::uint64_t reserved) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{4 << 20, 4 << 20};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    try {
+      AtomicFile file((dir / "x").string());
+      if (reserved > 0) file.reserve(reserved);
+      for (int i = 0; i < 5; ++i) file.write(std::string(1 << 20, 'c'));
+    } catch (const UserError& error) {
+      std::fputs(error.what(), stderr);
+      std::exit(2);
+    }
+    std::exit(0);
+  };
+  EXPECT_EXIT(file_of(0), testing::ExitedWithCode(2), "x: cannot write: File too large");
+  EXPECT_EXIT(file_of(8 << 20), testing::ExitedWithCode(2), "x: cannot .*: File too large");
+  EXPECT_TRUE(std::filesystem::is_empty(dir));
   std::filesystem::remove_all(dir);
 }
 

@@ -17,6 +17,7 @@ TEST_F(HelpTest, EveryCommandNamesItsOptions) {
       {"check", {"FILE"}},
       {"evaluate", {"--gguf", "--text", "--token-ids", "--density", "--json"}},
       {"list", {"KIND", "NAME", "--json"}},
+      {"pack", {"MODEL", "--shape", "--weights", "--block-neurons", "--out", "--verify", "--json"}},
       {"record", {"--gguf", "--text", "--prompt", "--generate", "--out"}},
       {"report", {"DIR", "--out"}},
       {"run",
