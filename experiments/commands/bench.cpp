@@ -286,6 +286,7 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   core->add_flag("--json", o->json, "JSON to stdout");
   core->callback([o] { execute(*o); });
+  add_bench_storage(*bench);
 }
 
 }  // namespace leanstream::commands

@@ -61,6 +61,7 @@ std::size_t FlashReader::position(TicketId ticket) const {
 
 void FlashReader::submit(const Command& command) {
   if (command.kind == CommandKind::cancel) {
+    flush();
     const std::uint64_t last = request_id(command.target + 1, 0) - 1;
     spec_.storage->cancel(request_id(command.target, 0), last);
     ended_.push_back({.ticket = command.ticket});
@@ -79,9 +80,13 @@ void FlashReader::submit(const Command& command) {
   read.command = command;
   prepare(read);
   under_way_.push_back(&read);
-  batch_.clear();
   for (std::size_t i = 0; i < read.requests.size(); ++i) ask(read, i);
+}
+
+void FlashReader::flush() {
+  if (batch_.empty()) return;
   spec_.storage->submit(batch_);
+  batch_.clear();
 }
 
 void FlashReader::prepare(Read& read) {
@@ -143,10 +148,9 @@ void FlashReader::poll(std::vector<FlashEnded>& out) {
   free_.insert(free_.end(), lent_.begin(), lent_.end());
   lent_.clear();
   results_.clear();
-  batch_.clear();
   spec_.storage->poll(results_);
   for (const StorageResult& result : results_) take(result);
-  if (!batch_.empty()) spec_.storage->submit(batch_);
+  flush();
   out.insert(out.end(), ended_.begin(), ended_.end());
   ended_.clear();
 }

@@ -59,6 +59,8 @@ class FlashReader {
 
   // Takes a read or a cancel over. Tickets rise; a command's spans stay until it has ended.
   void submit(const scheduler::Command& command);
+  // Hands the reads submitted so far to the storage: one call for a batch of commands.
+  void flush();
 
   // Appends what has ended since the last call. Each command ends once; a cancel takes no time.
   void poll(std::vector<FlashEnded>& out);

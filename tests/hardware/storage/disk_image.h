@@ -96,6 +96,7 @@ inline std::vector<Answer> answers(FlashReader& reader, Storage& storage, std::s
   constexpr TimeNs kPatienceNs = 10'000'000'000;
   std::vector<Answer> out;
   std::vector<FlashEnded> ended;
+  reader.flush();
   const auto from = std::chrono::steady_clock::now();
   while (out.size() < count && std::chrono::steady_clock::now() - from < std::chrono::seconds(20)) {
     ended.clear();

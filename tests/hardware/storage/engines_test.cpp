@@ -209,6 +209,7 @@ TEST_P(StorageEngine, NoWakeIsLostBesideReads) {
     if (reader.idle()) {
       read.command.ticket = ++ticket;
       reader.submit(read.get());
+      reader.flush();
     }
     if (announced.load() == seen.load()) storage.wait(30'000'000'000);
     seen = announced.load();
@@ -250,6 +251,7 @@ TEST_P(StorageEngine, EndsWithReadsUnderWay) {
   FlashReader reader(reader_spec(storage, arena));
   auto read = read_run(1, 0, 0, kBlocks, 0);
   reader.submit(read.get());
+  reader.flush();
   storage_.reset();
   std::memset(arena.memory.get(), 0, arena.bytes.size());
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
