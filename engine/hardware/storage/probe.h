@@ -10,9 +10,9 @@ namespace leanstream::hardware {
 // io_uring's answers; flags and opcodes are those of the kernel's interface, so that a build
 // against an older liburing knows them too.
 struct IoUringProbe {
-  std::string why_not;       // empty: it reads
+  std::string why_not{};     // empty: it reads
   unsigned setup_flags = 0;  // the best that the kernel takes
-  std::string setup_text;    // their names
+  std::string setup_text{};  // their names
   bool readv_fixed = false;  // pieces within one registered buffer can be one request
 };
 inline constexpr unsigned kUringReadvFixed = 60;  // IORING_OP_READV_FIXED, Linux 6.15

@@ -21,7 +21,7 @@ struct StorageRequest {
   std::uint64_t id = 0;   // no two requests under way have the same
   std::int32_t lane = 0;  // 0 … lanes − 1: a queue of its own
   std::uint64_t offset_bytes = 0;
-  std::span<const iovec> into{};  // stays where it is until the result
+  std::span<const iovec> into{};  // stays, as its memory does, until the result
 };
 
 struct StorageResult {
