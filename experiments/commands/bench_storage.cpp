@@ -340,8 +340,7 @@ void execute(const Options& o) {
                     most_bytes / kKib);
   }
   const bool bare = bare_loop_works({.path = path});
-  const std::string description =
-      hardware::open_storage({.path = path, .engine = o.engine})->description();
+  const std::string description = ReaderLoop({.path = path}, o.engine).description();
   if (!o.json) print_head(o, path, description);
   Json rows = Json::array();
   for (const Bytes kib : o.block_kib) {
