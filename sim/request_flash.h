@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sim/flash.h"
-#include "sim/ring.h"
+#include "engine/base/ring.h"
 
 namespace leanstream::sim {
 

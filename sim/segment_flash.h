@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "sim/flash.h"
-#include "sim/ring.h"
+#include "engine/base/ring.h"
 
 namespace leanstream::sim {
 

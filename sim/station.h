@@ -6,7 +6,7 @@
 
 #include "engine/scheduler/command.h"
 #include "sim/bus.h"
-#include "sim/ring.h"
+#include "engine/base/ring.h"
 
 namespace leanstream::sim {
 

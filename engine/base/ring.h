@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace leanstream::sim {
+namespace leanstream {
 
 template <typename T>
 class Ring {
@@ -45,4 +45,4 @@ class Ring {
   std::size_t size_ = 0;
 };
 
-}  // namespace leanstream::sim
+}  // namespace leanstream
