@@ -12,6 +12,17 @@ namespace leanstream::transformer {
 namespace {
 
 using Index = std::int64_t;
+StoredRows rows_of(const StoredMatrix& w, std::int64_t first, std::int64_t count,
+                   const ConstRows& x, const MutableRows& y) {
+  LEANSTREAM_CHECK(x.columns == w.columns && y.rows == x.rows && y.columns == count && first >= 0 &&
+                       count >= 0 && count <= w.rows - first,
+                   "[{}, {}] by rows {} to {} of [{}, {}] into [{}, {}]", x.rows, x.columns, first,
+                   first + count, w.rows, w.columns, y.rows, y.columns);
+  const std::size_t stride = row_bytes(w.type, w.columns);
+  const std::byte* from = w.bytes.data() + static_cast<std::size_t>(first) * stride;
+  return {w.type, from, stride, from + static_cast<std::size_t>(count) * stride};
+}
+
 void check(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons) {
   LEANSTREAM_CHECK(
       neurons >= 0 && neurons <= layout.block_neurons && block.size() >= layout.bytes(),
@@ -51,13 +62,12 @@ void add_down_groups(const StoredRows& down, Index k, const ConstRows& h, const 
 
 void multiply_rows(const StoredMatrix& w, std::int64_t first, std::int64_t count, ConstRows x,
                    MutableRows y) {
-  LEANSTREAM_CHECK(x.columns == w.columns && y.rows == x.rows && y.columns == count && first >= 0 &&
-                       count >= 0 && count <= w.rows - first,
-                   "[{}, {}] by rows {} to {} of [{}, {}] into [{}, {}]", x.rows, x.columns, first,
-                   first + count, w.rows, w.columns, y.rows, y.columns);
-  const std::size_t stride = row_bytes(w.type, w.columns);
-  const std::byte* end = w.bytes.data() + static_cast<std::size_t>(first + count) * stride;
-  multiply({w.type, w.bytes.data() + static_cast<std::size_t>(first) * stride, stride, end}, x, y);
+  multiply(rows_of(w, first, count, x, y), x, y);
+}
+
+void add_rows(const StoredMatrix& w, std::int64_t first, std::int64_t count, ConstRows x,
+              MutableRows y) {
+  add_multiplied(rows_of(w, first, count, x, y), x, y);
 }
 
 void add_block(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons,
