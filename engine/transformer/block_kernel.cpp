@@ -30,19 +30,25 @@ void check(const BlockLayout& layout, std::span<const std::byte> block, std::int
       layout.bytes());
 }
 
-// h of a few tokens and neurons: the up products are on the stack meanwhile.
+// Tokens and neurons whose gates and ups are on the stack together.
 constexpr std::int32_t kTokens = 16, kNeurons = 32;
 
+// h of a few tokens and neurons. Where the up rows lie right behind the gate rows it is one
+// product.
 void gate_up(const StoredRows& gate, const StoredRows& up, const ConstRows& x,
              const MutableRows& h) {
-  float products[kTokens * kNeurons];
-  multiply(gate, x, h);
-  multiply(up, x, {products, h.rows, h.columns, kNeurons});
+  float products[kTokens * 2 * kNeurons];
+  const Index k = h.columns;
+  const MutableRows both{products, h.rows, 2 * k, 2 * k};
+  if (gate.type == up.type && gate.data + static_cast<std::size_t>(k) * gate.stride == up.data) {
+    multiply(gate, x, both);
+  } else {
+    multiply(gate, x, both.columns_from(0, k));
+    multiply(up, x, both.columns_from(k, k));
+  }
   for (Index t = 0; t < h.rows; ++t) {
-    for (Index j = 0; j < h.columns; ++j) {
-      float& value = h.data[t * h.stride + j];
-      value = silu(value) * products[t * kNeurons + j];
-    }
+    const float* gates = both[t].data();
+    for (Index j = 0; j < k; ++j) h.data[t * h.stride + j] = silu(gates[j]) * gates[k + j];
   }
 }
 
@@ -70,6 +76,12 @@ void add_rows(const StoredMatrix& w, std::int64_t first, std::int64_t count, Con
   add_multiplied(rows_of(w, first, count, x, y), x, y);
 }
 
+void fetch_block(const BlockLayout& layout, std::span<const std::byte> block) {
+  constexpr std::size_t kLine = 64;
+  const std::size_t bytes = std::min({kFetchAhead, layout.bytes(), block.size()});
+  for (std::size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(block.data() + at);
+}
+
 void add_block(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons,
                ConstRows x, MutableRows h, MutableRows y) {
   check(layout, block, neurons);
@@ -77,11 +89,8 @@ void add_block(const BlockLayout& layout, std::span<const std::byte> block, std:
                        y.rows == x.rows && h.columns == neurons,
                    "[{}, {}] into [{}, {}] and [{}, {}]", x.rows, x.columns, h.rows, h.columns,
                    y.rows, y.columns);
+  fetch_block(layout, block);
   const std::byte* end = block.data() + layout.bytes();
-  for (const std::byte* line = block.data(); line < end && line < block.data() + kFetchAhead;
-       line += 64) {
-    __builtin_prefetch(line);
-  }
   const auto rows = [&](TensorType type, std::size_t offset, std::int32_t width) {
     return StoredRows{type, block.data() + offset, row_bytes(type, width), end};
   };

@@ -25,6 +25,10 @@ void add_rows(const StoredMatrix& w, std::int64_t first, std::int64_t count, Con
 void add_block(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons,
                ConstRows x, MutableRows h, MutableRows y);
 
+// Begins to bring a block into the cache. Called for the next block before add_block of this one,
+// it hides the memory's latency, which is most of what a small block costs.
+void fetch_block(const BlockLayout& layout, std::span<const std::byte> block);
+
 // ‖down_i‖₂ of the block's neurons.
 void down_norms(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons,
                 std::span<float> norms);

@@ -165,6 +165,7 @@ HWY_INLINE void dots(const StoredRows& w, Index rows, const ConstRows& x, const 
     using W = decltype(weights);
     Index r = 0;
     for (; r + kRows <= rows; r += kRows) dots_of_rows<W, kRows>(w, r, x, use);
+    for (; r + 2 <= rows; r += 2) dots_of_rows<W, 2>(w, r, x, use);
     for (; r < rows; ++r) dots_of_rows<W, 1>(w, r, x, use);
   });
 }
