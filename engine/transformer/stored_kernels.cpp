@@ -139,43 +139,53 @@ HWY_INLINE void dot_tile(Tile rows, const float* x, Index x_stride, Index column
   }
 }
 
-// use(t, r, Σ_i x[t, i] · w[r, i]) for all tokens of x and R rows from `row` on.
-template <typename W, Index R, typename Use>
-HWY_INLINE void dots_of_rows(const StoredRows& w, Index row, const ConstRows& x, const Use& use) {
+// y[i] = sums[i], or += it.
+template <bool kAdd, Index N>
+HWY_INLINE void put(const float* HWY_RESTRICT sums, float* HWY_RESTRICT y) {
+  for (Index i = 0; i < N; ++i) y[i] = kAdd ? y[i] + sums[i] : sums[i];
+}
+
+// All tokens of x and R rows from `row` on.
+template <typename W, bool kAdd, Index R>
+HWY_INLINE void multiply_few(const StoredRows& w, Index row, const ConstRows& x,
+                             const MutableRows& y) {
   constexpr Index kTile = R == 1 ? 1 : kTokenRows;
+  float* to = y.data + row;
   Index t = 0;
   for (; t + kTokens <= x.rows; t += kTokens) {
-    for (Index r = row; r < row + R; r += kTile) {
+    const float* from = x.data + t * x.stride;
+    for (Index r = 0; r < R; r += kTile) {
       float out[(kTokens * kTile + 3) / 4 * 4];
-      dot_tile<W, kTokens, kTile>(tile_at(w, r, kTile), x.data + t * x.stride, x.stride, x.columns,
-                                  out);
-      for (Index k = 0; k < kTokens * kTile; ++k) use(t + k / kTile, r + k % kTile, out[k]);
+      dot_tile<W, kTokens, kTile>(tile_at(w, row + r, kTile), from, x.stride, x.columns, out);
+      for (Index k = 0; k < kTokens; ++k) {
+        put<kAdd, kTile>(out + k * kTile, to + (t + k) * y.stride + r);
+      }
     }
   }
   for (; t < x.rows; ++t) {
     float out[4];
     dot_tile<W, 1, R>(tile_at(w, row, R), x.data + t * x.stride, x.stride, x.columns, out);
-    for (Index r = 0; r < R; ++r) use(t, row + r, out[r]);
+    put<kAdd, R>(out, to + t * y.stride);
   }
 }
 
-template <typename Use>
-HWY_INLINE void dots(const StoredRows& w, Index rows, const ConstRows& x, const Use& use) {
+template <bool kAdd>
+HWY_INLINE void multiply_all(const StoredRows& w, const ConstRows& x, const MutableRows& y) {
   with_type(w.type, [&](auto weights) HWY_ATTR {
     using W = decltype(weights);
     Index r = 0;
-    for (; r + kRows <= rows; r += kRows) dots_of_rows<W, kRows>(w, r, x, use);
-    for (; r + 2 <= rows; r += 2) dots_of_rows<W, 2>(w, r, x, use);
-    for (; r < rows; ++r) dots_of_rows<W, 1>(w, r, x, use);
+    for (; r + kRows <= y.columns; r += kRows) multiply_few<W, kAdd, kRows>(w, r, x, y);
+    for (; r + 2 <= y.columns; r += 2) multiply_few<W, kAdd, 2>(w, r, x, y);
+    for (; r < y.columns; ++r) multiply_few<W, kAdd, 1>(w, r, x, y);
   });
 }
 
 void multiply(const StoredRows& w, const ConstRows& x, const MutableRows& y) {
-  dots(w, y.columns, x, [&](Index t, Index r, float sum) { y.data[t * y.stride + r] = sum; });
+  multiply_all<false>(w, x, y);
 }
 
 void add_multiplied(const StoredRows& w, const ConstRows& x, const MutableRows& y) {
-  dots(w, y.columns, x, [&](Index t, Index r, float sum) { y.data[t * y.stride + r] += sum; });
+  multiply_all<true>(w, x, y);
 }
 
 // y[t, 0 … 32) += Σ_c c[t, c] · w[c, ·] for C columns.
