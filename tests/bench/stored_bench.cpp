@@ -16,22 +16,23 @@ using namespace transformer;
 constexpr std::size_t kFarBytes = std::size_t{80} << 20;    // more than the caches hold
 constexpr std::size_t kNearBytes = std::size_t{200} << 10;  // of the second-level cache
 
-// Random weights of a size that keeps sums in range.
+// 16 bits of random weights that are small numbers: halves of |w| < 2⁻⁶, or scale, minimum and
+// whatever steps of a quantised block.
+std::uint16_t random_word(TensorType type, std::size_t at, RandomStream& random) {
+  const auto bits = static_cast<std::uint16_t>(random.next_u64());
+  const bool is_quantised = row_bytes(type, kBlockWeights) < 64;
+  if (!is_quantised) return static_cast<std::uint16_t>((bits & 0x83ffU) | 0x2000U);
+  if (at == 0) return float_to_half(type == TensorType::kQ8_0 ? 0.0005F : 0.01F);
+  return type == TensorType::kQ4_1 && at == 2 ? float_to_half(-0.075F) : bits;
+}
+
 StoredMatrix random_stored(TensorType type, std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t kPeriod = 4096;
+  constexpr std::int64_t kPeriod = 4096;  // blocks, then they repeat
   RandomStream random(1, "bench.stored");
-  const std::size_t block = row_bytes(type, kBlockWeights);
-  const std::uint16_t scale = float_to_half(0.01F);
-  const bool is_quantised = block < 2 * static_cast<std::size_t>(kBlockWeights);
-  std::vector<std::byte> period;
-  for (std::int64_t i = 0; i < kPeriod; ++i) {
-    for (std::size_t at = 0; at < block; at += 2) {
-      // bf16 and f32 are made of values that f16 makes small as well
-      const auto bits = static_cast<std::uint16_t>(random.next_u64() & 0x83ff) | 0x2000U;
-      const std::uint16_t word = is_quantised && at < 4 ? scale : static_cast<std::uint16_t>(bits);
-      period.resize(period.size() + 2);
-      std::memcpy(&period[period.size() - 2], &word, 2);
-    }
+  std::vector<std::byte> period(kPeriod * row_bytes(type, kBlockWeights));
+  for (std::size_t at = 0; at < period.size(); at += 2) {
+    const std::uint16_t word = random_word(type, at % row_bytes(type, kBlockWeights), random);
+    std::memcpy(&period[at], &word, sizeof word);
   }
   StoredMatrix out{type, rows, columns, {}};
   out.bytes.resize(static_cast<std::size_t>(rows) * row_bytes(type, columns));
