@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
-// As in engine/base/vector_scan.cpp; and what has vectors of unknown length has others as well.
-#define HWY_DISABLED_TARGETS (HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+// As in engine/base/vector_scan.cpp. What has vectors of unknown length has others as well; SSE4
+// has nothing over SSSE3 here that would be worth the time to compile it.
+#define HWY_DISABLED_TARGETS \
+  (HWY_AVX3_DL | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "engine/transformer/stored_kernels.cpp"
 #include <hwy/cache_control.h>
@@ -140,14 +142,18 @@ HWY_INLINE void dot_tile(Tile rows, const float* x, Index x_stride, Index column
 }
 
 // y[i] = sums[i], or += it.
-template <bool kAdd, Index N>
-HWY_INLINE void put(const float* HWY_RESTRICT sums, float* HWY_RESTRICT y) {
-  for (Index i = 0; i < N; ++i) y[i] = kAdd ? y[i] + sums[i] : sums[i];
+template <Index N>
+HWY_INLINE void put(bool add, const float* HWY_RESTRICT sums, float* HWY_RESTRICT y) {
+  if (add) {
+    for (Index i = 0; i < N; ++i) y[i] += sums[i];
+  } else {
+    for (Index i = 0; i < N; ++i) y[i] = sums[i];
+  }
 }
 
 // All tokens of x and R rows from `row` on.
-template <typename W, bool kAdd, Index R>
-HWY_INLINE void multiply_few(const StoredRows& w, Index row, const ConstRows& x,
+template <typename W, Index R>
+HWY_INLINE void multiply_few(bool add, const StoredRows& w, Index row, const ConstRows& x,
                              const MutableRows& y) {
   constexpr Index kTile = R == 1 ? 1 : kTokenRows;
   float* to = y.data + row;
@@ -158,34 +164,25 @@ HWY_INLINE void multiply_few(const StoredRows& w, Index row, const ConstRows& x,
       float out[(kTokens * kTile + 3) / 4 * 4];
       dot_tile<W, kTokens, kTile>(tile_at(w, row + r, kTile), from, x.stride, x.columns, out);
       for (Index k = 0; k < kTokens; ++k) {
-        put<kAdd, kTile>(out + k * kTile, to + (t + k) * y.stride + r);
+        put<kTile>(add, out + k * kTile, to + (t + k) * y.stride + r);
       }
     }
   }
   for (; t < x.rows; ++t) {
     float out[4];
     dot_tile<W, 1, R>(tile_at(w, row, R), x.data + t * x.stride, x.stride, x.columns, out);
-    put<kAdd, R>(out, to + t * y.stride);
+    put<R>(add, out, to + t * y.stride);
   }
 }
 
-template <bool kAdd>
-HWY_INLINE void multiply_all(const StoredRows& w, const ConstRows& x, const MutableRows& y) {
+void multiply(bool add, const StoredRows& w, const ConstRows& x, const MutableRows& y) {
   with_type(w.type, [&](auto weights) HWY_ATTR {
     using W = decltype(weights);
     Index r = 0;
-    for (; r + kRows <= y.columns; r += kRows) multiply_few<W, kAdd, kRows>(w, r, x, y);
-    for (; r + 2 <= y.columns; r += 2) multiply_few<W, kAdd, 2>(w, r, x, y);
-    for (; r < y.columns; ++r) multiply_few<W, kAdd, 1>(w, r, x, y);
+    for (; r + kRows <= y.columns; r += kRows) multiply_few<W, kRows>(add, w, r, x, y);
+    for (; r + 2 <= y.columns; r += 2) multiply_few<W, 2>(add, w, r, x, y);
+    for (; r < y.columns; ++r) multiply_few<W, 1>(add, w, r, x, y);
   });
-}
-
-void multiply(const StoredRows& w, const ConstRows& x, const MutableRows& y) {
-  multiply_all<false>(w, x, y);
-}
-
-void add_multiplied(const StoredRows& w, const ConstRows& x, const MutableRows& y) {
-  multiply_all<true>(w, x, y);
 }
 
 // y[t, 0 … 32) += Σ_c c[t, c] · w[c, ·] for C columns.
@@ -274,15 +271,14 @@ HWY_AFTER_NAMESPACE();
 namespace leanstream::transformer {
 
 HWY_EXPORT(multiply);
-HWY_EXPORT(add_multiplied);
 HWY_EXPORT(add_columns);
 
 void multiply(const StoredRows& w, ConstRows x, MutableRows y) {
-  HWY_DYNAMIC_DISPATCH(multiply)(w, x, y);
+  HWY_DYNAMIC_DISPATCH(multiply)(false, w, x, y);
 }
 
 void add_multiplied(const StoredRows& w, ConstRows x, MutableRows y) {
-  HWY_DYNAMIC_DISPATCH(add_multiplied)(w, x, y);
+  HWY_DYNAMIC_DISPATCH(multiply)(true, w, x, y);
 }
 
 void add_columns(const StoredRows& w, ConstRows c, MutableRows y) {
