@@ -42,8 +42,8 @@ struct AcceleratorSpec {
 // A command that has ended.
 struct Ended {
   TicketId ticket = 0;
-  bool failed = false;           // the device is gone
-  TimeNs work_ns = 0;  // in which at least one thread computed; what two commands share, the first
+  bool failed = false;  // the device is gone
+  TimeNs work_ns = 0;   // in which at least one thread computed; what two commands share, the first
   std::int32_t sampled = kNone;  // head: the next token, given or sampled
   // The residual [tokens of the command, hidden] right after the command: after its attention; of a
   // release the sum of all segments so far, in release order; after the layer; of a head the
