@@ -17,7 +17,7 @@ constexpr std::size_t kWindowOfThread = 8;  // parts that may be ahead of the ol
 // Looking is cheap where a processor is to spare; where not, whoever submits needs it.
 Patience patience_of(const AcceleratorSpec& spec) {
   const bool spare = static_cast<unsigned>(spec.threads) < std::thread::hardware_concurrency();
-  Patience patience{spare ? 50'000 : 5'000, 20'000, !spare};
+  Patience patience{.for_tasks_ns = spare ? 50'000 : 5'000, .for_others_ns = 20'000};
   if (spec.synchronisation == Synchronisation::device) patience.for_tasks_ns = 0;
   return patience;
 }

@@ -63,16 +63,19 @@ void PartQueue::stop() {
 }
 
 bool PartQueue::take(Part& part) {
-  int looks = 0;
-  TimeNs since_ns = 0;
+  Waiting waiting;
   while (!stopped_.load(std::memory_order_relaxed)) {
     std::uint64_t cursor = cursor_.load();
     const Look found = look(cursor, part);
     if (found == Look::ready) {
       const std::uint64_t next = part.last ? (part.task + 1) << kIndexBits : cursor + 1;
       if (cursor_.compare_exchange_strong(cursor, next)) return true;
-    } else if (!goes_on(found, looks, since_ns)) {
+      continue;
+    }
+    if (found != waiting.why) waiting = {.why = found};
+    if (!goes_on(waiting)) {
       sleep();
+      waiting = {};
     }
   }
   return false;
@@ -94,16 +97,19 @@ PartQueue::Look PartQueue::look(std::uint64_t cursor, Part& part) const {
 }
 
 // Whether a thread that found nothing looks again at once.
-bool PartQueue::goes_on(Look found, int& looks, TimeNs& since_ns) const {
-  if (found == Look::meets) return false;
+bool PartQueue::goes_on(Waiting& waiting) const {
+  if (waiting.why == Look::meets) return false;
   const TimeNs limit_ns =
-      found == Look::no_task ? task_patience_ns_.load() : patience_.for_others_ns;
+      waiting.why == Look::no_task ? task_patience_ns_.load() : patience_.for_others_ns;
   if (limit_ns == 0) return false;
   pause_processor();
-  if (++looks < kLooksWithoutClock) return true;
-  if (since_ns == 0) since_ns = steady_ns();
-  if (patience_.yields) std::this_thread::yield();
-  return limit_ns == kNever || steady_ns() - since_ns < limit_ns;
+  if (++waiting.looks < kLooksWithoutClock) return true;
+  if (limit_ns == kNever) {
+    std::this_thread::yield();
+    return true;
+  }
+  if (waiting.since_ns == 0) waiting.since_ns = steady_ns();
+  return steady_ns() - waiting.since_ns < limit_ns;
 }
 
 // Either this sees what has changed, or whoever changes it sees a sleeper and changes the signal.

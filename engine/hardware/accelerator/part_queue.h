@@ -42,9 +42,8 @@ class Retirement {
 
 // How long a thread that finds nothing to do goes on looking before it sleeps.
 struct Patience {
-  TimeNs for_tasks_ns = 0;   // nothing has been added; kNever: looks until there is something
+  TimeNs for_tasks_ns = 0;   // nothing has been added; kNever: it never sleeps, but gives way
   TimeNs for_others_ns = 0;  // other threads are at work on what a task needs
-  bool yields = false;       // there is no processor to spare: others go first
 };
 
 class PartQueue {
@@ -87,9 +86,14 @@ class PartQueue {
     Part part;
   };
   enum class Look : std::uint8_t { ready, no_task, others, meets };
+  struct Waiting {
+    Look why = Look::ready;
+    int looks = 0;
+    TimeNs since_ns = 0;  // after some looks without a clock; 0: not yet
+  };
 
   Look look(std::uint64_t cursor, Part& part) const;
-  bool goes_on(Look found, int& looks, TimeNs& since_ns) const;
+  bool goes_on(Waiting& waiting) const;
   void sleep();
   void wake();
   void retire_done();

@@ -1,10 +1,10 @@
 #include "tests/hardware/accelerator/rig.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <numeric>
-#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -117,6 +117,11 @@ Rig::Rig(TokenId tokens)
   spec.tokens = tokens;
   spec.feed.ids = some_ids(tokens);
   spec.keep_nll = true;
+  spec.wake = [this] {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    changed_.notify_one();
+  };
 }
 
 // Commands in the order of the scheduler, which waits for the end of a layer and of a head.
@@ -216,7 +221,10 @@ class Rig::Run {
   void wait_for_all() {
     while (!outstanding_.empty() && going_) {
       poll();
-      std::this_thread::yield();
+      if (outstanding_.empty()) break;
+      std::unique_lock lock(rig_.mutex_);
+      rig_.changed_.wait_for(lock, std::chrono::milliseconds(1), [&] { return rig_.woken_; });
+      rig_.woken_ = false;
     }
   }
 

@@ -3,11 +3,13 @@
 // the end of the segment: whatever else is computed shows.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "engine/base/random.h"
@@ -67,6 +69,7 @@ struct Drive {
 class Rig {
  public:
   explicit Rig(TokenId tokens);
+  Rig(const Rig&) = delete;
 
   AcceleratorSpec spec;  // may be changed before drive()
 
@@ -78,6 +81,9 @@ class Rig {
  private:
   class Run;
   std::vector<std::byte> arena_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool woken_ = false;                     // guarded by mutex_
   std::deque<std::vector<SlotId>> slots_;  // of all releases: a run may be left unfinished
 };
 
