@@ -15,7 +15,7 @@ namespace leanstream::hardware {
 class CpuAccelerator final : public Accelerator, private Retirement {
  public:
   explicit CpuAccelerator(AcceleratorSpec spec);
-  ~CpuAccelerator();  // what has not ended is dropped
+  ~CpuAccelerator() override;  // what has not ended is dropped
 
   void submit(const scheduler::Command& command) override;
   void poll(std::vector<Ended>& out) override;

@@ -72,6 +72,12 @@ std::int64_t ForwardPass::groups(const Command& command) const {
   return divide_up(command.tokens, kGroupTokens);
 }
 
+// Parts: for each chunk all groups of tokens.
+ForwardPass::Tokens ForwardPass::tokens_of(const Job& job, std::int64_t part) const {
+  const std::int64_t first = part % groups(job.command) * kGroupTokens;
+  return {first, std::min(kGroupTokens, job.command.tokens - first)};
+}
+
 std::int64_t ForwardPass::projected_rows() const {
   return shape_.query_size() + 2 * shape_.kv_size();
 }
@@ -189,14 +195,12 @@ void ForwardPass::open_mlp(const Job& job) {
   importance_ = is_prefill(job.command) ? Matrix(n, shape_.ffn) : Matrix();
 }
 
-// Parts: for each chunk all groups of tokens.
 void ForwardPass::blocks(const Job& job, std::int64_t part, std::size_t row, Worker& worker) {
   const Command& command = job.command;
-  const std::int64_t first_token = part % groups(command) * kGroupTokens;
-  const std::int64_t n = std::min(kGroupTokens, command.tokens - first_token);
-  const ConstRows input = input_.view().rows_from(first_token, n);
-  const MutableRows sum = rows_[row].view().rows_from(0, n);
-  for (std::int64_t t = 0; t < n; ++t) std::fill(sum[t].begin(), sum[t].end(), 0.0F);
+  const Tokens tokens = tokens_of(job, part);
+  const ConstRows input = input_.view().rows_from(tokens.first, tokens.count);
+  const MutableRows sum = rows_[row].view().rows_from(0, tokens.count);
+  for (std::int64_t t = 0; t < tokens.count; ++t) std::fill(sum[t].begin(), sum[t].end(), 0.0F);
   const auto from = static_cast<std::size_t>(part / groups(command) * chunk_blocks());
   const std::size_t to =
       std::min(command.blocks.size(), from + static_cast<std::size_t>(chunk_blocks()));
@@ -204,14 +208,14 @@ void ForwardPass::blocks(const Job& job, std::int64_t part, std::size_t row, Wor
     const BlockId block = command.blocks[i];
     const std::int32_t neurons = spec_.geometry.neurons(block);
     transformer::add_block(spec_.layout, slot(command.slots[i]), neurons, input,
-                           worker.h.view().rows_from(0, n).columns_from(0, neurons), sum);
-    if (is_prefill(command)) note_importance(job, i, first_token, n, worker);
+                           worker.h.view().rows_from(0, tokens.count).columns_from(0, neurons),
+                           sum);
+    if (is_prefill(command)) note_importance(job, i, tokens, worker);
   }
 }
 
 // |h| · ‖down column‖₂, put where the model has the neuron.
-void ForwardPass::note_importance(const Job& job, std::size_t i, std::int64_t first_token,
-                                  std::int64_t n, Worker& worker) {
+void ForwardPass::note_importance(const Job& job, std::size_t i, Tokens tokens, Worker& worker) {
   const BlockId block = job.command.blocks[i];
   const std::int32_t neurons = spec_.geometry.neurons(block);
   const std::int32_t first = spec_.geometry.first_neuron(block);
@@ -223,18 +227,16 @@ void ForwardPass::note_importance(const Job& job, std::size_t i, std::int64_t fi
     const auto neuron =
         static_cast<std::size_t>(order.empty() ? at : order[static_cast<std::size_t>(at)]);
     const auto column = static_cast<std::size_t>(j);
-    for (std::int64_t t = 0; t < n; ++t) {
-      importance_[first_token + t][neuron] = std::abs(worker.h[t][column]) * norms[column];
+    for (std::int64_t t = 0; t < tokens.count; ++t) {
+      importance_[tokens.first + t][neuron] = std::abs(worker.h[t][column]) * norms[column];
     }
   }
 }
 
 void ForwardPass::add(const Job& job, std::int64_t part, std::size_t row) {
-  const Command& command = job.command;
-  const std::int64_t first_token = part % groups(command) * kGroupTokens;
-  const std::int64_t n = std::min(kGroupTokens, command.tokens - first_token);
-  for (std::int64_t t = 0; t < n; ++t) {
-    add_to(std::as_const(rows_[row])[t], layer().sum[first_token + t]);
+  const Tokens tokens = tokens_of(job, part);
+  for (std::int64_t t = 0; t < tokens.count; ++t) {
+    add_to(std::as_const(rows_[row])[t], layer().sum[tokens.first + t]);
   }
 }
 

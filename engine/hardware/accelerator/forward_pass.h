@@ -90,16 +90,22 @@ class ForwardPass {
     std::vector<float> norms;
   };
 
+  // Rows of the residual.
+  struct Tokens {
+    std::int64_t first;
+    std::int64_t count;
+  };
+
   std::int64_t groups(const scheduler::Command& command) const;
+  Tokens tokens_of(const Job& job, std::int64_t part) const;  // of blocks
   std::int64_t chunk_blocks() const;
   std::int64_t projected_rows() const;
   Layer& layer() { return layers_[step_ % layers_.size()]; }
   void open_layer(const Job& job);
   void open_mlp(const Job& job);
   void blocks(const Job& job, std::int64_t part, std::size_t row, Worker& worker);
-  // Of the i-th block of a release, for n tokens.
-  void note_importance(const Job& job, std::size_t i, std::int64_t first_token, std::int64_t n,
-                       Worker& worker);
+  // Of the i-th block of a release.
+  void note_importance(const Job& job, std::size_t i, Tokens tokens, Worker& worker);
   void open_head(const Job& job);
   void choose(const Job& job);
   std::span<const std::byte> slot(SlotId s) const;
