@@ -16,10 +16,18 @@ namespace leanstream::transformer {
 void multiply_rows(const StoredMatrix& w, std::int64_t first, std::int64_t count, ConstRows x,
                    MutableRows y);
 
+// y[t, o − first] += the same.
+void add_rows(const StoredMatrix& w, std::int64_t first, std::int64_t count, ConstRows x,
+              MutableRows y);
+
 // y[t] += Σ_i h[t, i] · down_i, h = silu(gate_i · x[t]) · (up_i · x[t]), over the first `neurons`
 // neurons of the block. x and y [n, hidden]. h [n, neurons] is written (scratch or of use).
 void add_block(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons,
                ConstRows x, MutableRows h, MutableRows y);
+
+// Begins to bring a block into the cache. Called for the next block before add_block of this one,
+// it hides the memory's latency, which is most of what a small block costs.
+void fetch_block(const BlockLayout& layout, std::span<const std::byte> block);
 
 // ‖down_i‖₂ of the block's neurons.
 void down_norms(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons,

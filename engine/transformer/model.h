@@ -84,12 +84,8 @@ class Model {
   void head(const Matrix& x, Matrix& logits) const;
 
  private:
-  class Loader;
   void normalise(const Matrix& x, std::span<const float> weight, Matrix& out) const;
   void multiply(ConstRows x, const Matrix& weight, MutableRows y) const;
-  void rotate(MutableRows rows, std::int32_t heads, std::int64_t first_position) const;
-  void attend_head(LayerId l, const KvCache& cache, const Matrix& query, std::int32_t head,
-                   std::int64_t first, std::int64_t count, Matrix& out) const;
 
   LlamaShape shape_;
   std::unique_ptr<ThreadPool> pool_;

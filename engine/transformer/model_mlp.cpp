@@ -3,16 +3,10 @@
 #include <cmath>
 
 #include "engine/base/check.h"
+#include "engine/transformer/layer_parts.h"
 #include "engine/transformer/model.h"
 
 namespace leanstream::transformer {
-namespace {
-
-float silu(float v) {
-  return v / (1.0F + std::exp(-v));
-}
-
-}  // namespace
 
 void Model::mlp_input(LayerId l, const Matrix& x, Matrix& input) const {
   normalise(x, layer(l).mlp_norm, input);

@@ -1,0 +1,33 @@
+// The products that block_kernel.h consists of, one thread, without checks. Each result is summed
+// in an order that depends on the inner size alone: a token, a row or a column gives the same bits
+// alone and among others, and the same on all machines that have fused multiply-add.
+#pragma once
+
+#include <cstddef>
+
+#include "engine/transformer/kernels.h"
+#include "engine/transformer/tensor_type.h"
+
+namespace leanstream::transformer {
+
+// Rows of weights as stored, `stride` bytes apart; nothing is aligned.
+struct StoredRows {
+  TensorType type;
+  const std::byte* data;
+  std::size_t stride;
+  const std::byte* end;  // what lies behind the rows up to here is read next
+};
+
+// Memory is fetched this many bytes ahead of its use; the first of them nobody has fetched.
+inline constexpr std::size_t kFetchAhead = 8192;
+
+// y[t, r] = Σ_i x[t, i] · w[r, i] for y.columns rows.
+void multiply(const StoredRows& w, ConstRows x, MutableRows y);
+
+// y[t, r] += the same.
+void add_multiplied(const StoredRows& w, ConstRows x, MutableRows y);
+
+// y[t, i] += Σ_j c[t, j] · w[j, i] for c.columns rows, one after the other.
+void add_columns(const StoredRows& w, ConstRows c, MutableRows y);
+
+}  // namespace leanstream::transformer
