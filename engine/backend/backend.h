@@ -2,6 +2,9 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/base/types.h"
 #include "engine/scheduler/command.h"
@@ -26,6 +29,10 @@ class Backend {
 
   // The scheduler has finished; no command follows.
   virtual void ended() {}
+
+  // What of the machine the run used, for its record: the devices chosen, memory by part. Names and
+  // values; empty for worlds that are not made of devices.
+  virtual std::vector<std::pair<std::string, std::string>> facts() const { return {}; }
 
   // A check of ours has failed and the process is about to end: saves what should survive.
   virtual void broken() {}

@@ -19,6 +19,7 @@ class RecordingBackend final : public Backend {
   std::span<const scheduler::Completion> wait(TimeNs deadline) override;
   void ended() override { inner_.ended(); }
   void broken() override;
+  std::vector<std::pair<std::string, std::string>> facts() const override { return inner_.facts(); }
 
   std::string completions_hash() const { return hash_.hex(); }
 

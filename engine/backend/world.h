@@ -2,12 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "engine/backend/backend.h"
 #include "engine/backend/faults.h"
 #include "engine/model/shape.h"
+#include "engine/policy/place/placement.h"
 #include "engine/policy/predict/predictor.h"
 
 namespace leanstream::platform {
@@ -30,6 +32,16 @@ struct PredictionCharge {
   Bytes bytes = 0;
 };
 
+// Real devices: which, and what is on them.
+struct HardwareSpec {
+  std::string image;                // flash image of the MLPs
+  std::string weights;              // GGUF file of what stays resident; "": random weights
+  std::string storage = "auto";     // how flash is read
+  std::string accelerator = "cpu";  // what computes
+  std::int32_t threads = 1;         // of the accelerator
+  bool check_on_read = false;       // compare each block read with its checksum
+};
+
 // All that a world needs to know about a run. Referenced objects outlive the world.
 struct WorldSpec {
   const platform::Platform* platform = nullptr;
@@ -42,6 +54,14 @@ struct WorldSpec {
   Fidelity fidelity = Fidelity::segment;
   FaultPlan faults;
   std::string log;  // replay: the completion log to play
+
+  const policy::Placement* placement = nullptr;  // null: the model's own order
+  SlotId slots = 0;                              // of the arena
+  std::int32_t io_lanes = 1;                     // I/O workers
+  std::int32_t queue_depth = 1;                  // of the device, for each lane
+  TokenId tokens = 0;                            // of the run, the prompt included
+  std::span<const std::int32_t> token_ids{};     // their vocabulary ids, as far as they are given
+  const HardwareSpec* hardware = nullptr;        // for worlds of real devices
 };
 
 using MakeWorld = std::unique_ptr<Backend> (*)(const WorldSpec& spec);

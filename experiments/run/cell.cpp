@@ -122,6 +122,14 @@ backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
   world.fidelity = cell.spec.experiment.fidelity;
   world.faults = cell.spec.experiment.faults.plan();
   world.log = log;
+  const auto run = cell.run_spec();
+  world.placement = run.placement;
+  world.slots = run.slots;
+  world.io_lanes = run.io_lanes;
+  world.queue_depth = run.queue_depth;
+  world.tokens = run.tokens;
+  world.token_ids = cell.trace->token_ids().first(static_cast<std::size_t>(run.tokens));
+  world.hardware = &cell.spec.experiment.hardware;
   return world;
 }
 
@@ -143,6 +151,7 @@ CellResult run_cell(const Cell& cell, const std::string& backend_name, const Log
   } catch (const backend::ReplayDiffers& differs) {
     result.failure = differs.what() + other_writer(logs.play);
   }
+  result.facts = backend->facts();
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - from;
   result.wall_s = wall.count();
   return result;

@@ -58,6 +58,7 @@ struct CellResult {
   std::string failure;             // "" when the run reached its end
   std::int64_t belady_misses = 0;  // the fewest any on-demand cache could have had
   double wall_s = 0;
+  std::vector<std::pair<std::string, std::string>> facts;  // of the machine (Backend::facts)
 };
 
 // Loads what each cell names (files are read once) and checks that it fits together: the trace is

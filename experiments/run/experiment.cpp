@@ -1,6 +1,7 @@
 #include "experiments/run/experiment.h"
 
 #include "engine/base/error.h"
+#include "experiments/run/hardware.h"
 
 namespace leanstream::run {
 namespace {
@@ -130,6 +131,8 @@ const config::Table<Experiment>& experiment_table() {
           {{"segment", backend::Fidelity::segment}, {"request", backend::Fidelity::request}},
           "simulate reads as a whole, or every device request"),
       config::section("faults", &E::faults, faults_table(), "what goes wrong"),
+      config::section("hardware", &E::hardware, hardware_table(),
+                      "devices of --backend=hardware; nothing else looks at them"),
       config::quantity("stall_timeout", &E::stall_timeout_ns, config::Dimension::time,
                        "without any answer of a device for so long the run ends")
           .range(1e6, 3.6e12)};

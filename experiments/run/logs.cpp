@@ -14,8 +14,8 @@ using config::Json;
 
 // What names things, or is there in its resolved form.
 constexpr const char* kNotCompared[] = {
-    "name",   "description",    "notes", "platform", "platform_changes", "model",
-    "system", "system_changes", "trace", "tokens",   "density",          "memory_budget"};
+    "name",           "description", "notes",  "platform", "platform_changes", "model",   "system",
+    "system_changes", "trace",       "tokens", "density",  "memory_budget",    "hardware"};
 
 Json experiment_json(const Experiment& experiment) {
   Json json = experiment_table().write(experiment);

@@ -358,4 +358,16 @@ std::vector<std::string> timing_row(std::size_t index, const CellResult& result)
           report::csv_number(ratio(tokens, result.wall_s))};
 }
 
+std::vector<std::string> facts_header() {
+  return {"cell", "fact", "value"};
+}
+
+std::vector<std::vector<std::string>> facts_rows(std::size_t index, const CellResult& result) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, value] : result.facts) {
+    rows.push_back({std::to_string(index), name, value});
+  }
+  return rows;
+}
+
 }  // namespace leanstream::run

@@ -31,4 +31,8 @@ std::vector<std::vector<std::string>> token_rows(std::size_t index, const Cell& 
 std::vector<std::string> timing_header();
 std::vector<std::string> timing_row(std::size_t index, const CellResult& result);
 
+// Of the machine, a row for each: cell number, name, value.
+std::vector<std::string> facts_header();
+std::vector<std::vector<std::string>> facts_rows(std::size_t index, const CellResult& result);
+
 }  // namespace leanstream::run

@@ -24,17 +24,19 @@ using Clock = std::chrono::steady_clock;
 constexpr double kWriteEveryS = 5;
 
 struct Tables {
-  report::CsvTable results, tokens, timing;
+  report::CsvTable results, tokens, timing, facts;
 
   explicit Tables(const Cell& cell) {
     results.header = result_header(cell);
     tokens.header = token_header(cell);
     timing.header = timing_header();
+    facts.header = facts_header();
   }
   void write(const std::string& folder) const {
     results.write(folder + "/results.csv");
     tokens.write(folder + "/tokens.csv");
     timing.write(folder + "/timing.csv");
+    if (!facts.rows.empty()) facts.write(folder + "/facts.csv");
   }
 };
 
@@ -52,6 +54,7 @@ std::string run_in_child(std::size_t index, const Cell& cell, const std::string&
   return Json{{"result", result_row(cell, result, backend)},
               {"tokens", token_rows(index, cell, result)},
               {"timing", timing_row(index, result)},
+              {"facts", facts_rows(index, result)},
               {"failure", result.failure}}
       .dump();
 }
@@ -113,6 +116,9 @@ std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::st
       tables.tokens.rows.push_back(token.get<std::vector<std::string>>());
     }
     tables.timing.rows.push_back(json["timing"].get<std::vector<std::string>>());
+    for (const auto& fact : json["facts"]) {
+      tables.facts.rows.push_back(fact.get<std::vector<std::string>>());
+    }
     failure = json["failure"].get<std::string>();
   } else {
     row = result_row(cell, CellResult{}, backend);
@@ -142,7 +148,7 @@ Outcome run_experiment(const RunnerOptions& options) {
   Outcome outcome;
   outcome.cells = cells.size();
   outcome.folder = options.out.empty() ? "out/" + cells.front().spec.experiment.name : options.out;
-  for (const char* old : {"results.csv", "tokens.csv", "timing.csv", "report.html"}) {
+  for (const char* old : {"results.csv", "tokens.csv", "timing.csv", "facts.csv", "report.html"}) {
     std::error_code ignored;
     std::filesystem::remove(outcome.folder + "/" + old, ignored);
   }

@@ -28,7 +28,8 @@ struct Outcome {
   std::vector<std::string> differences;  // that the audit found, a text for each cell
 };
 
-// Writes manifest.json first, then results.csv, tokens.csv and timing.csv, complete after every
+// Writes manifest.json first, then results.csv, tokens.csv, timing.csv and, of real devices,
+// facts.csv, complete after every
 // few cells, so that an interrupted sweep keeps what it has. A failed cell has a row that says so.
 // Throws UserError for wrong input before anything is written.
 Outcome run_experiment(const RunnerOptions& options);

@@ -1,0 +1,60 @@
+// The world of real devices: flash by the system's interfaces, an accelerator, predictions on a
+// thread. Times are of the machine's clock, stamped once when an answer is seen.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backend/backend.h"
+#include "engine/backend/world.h"
+#include "engine/hardware/accelerator/accelerator.h"
+#include "engine/hardware/prediction_unit.h"
+#include "engine/hardware/storage/aligned_memory.h"
+#include "engine/hardware/storage/flash_reader.h"
+#include "engine/model/flash_image.h"
+#include "engine/transformer/decoder.h"
+
+namespace leanstream::hardware {
+
+class World final : public backend::Backend {
+ public:
+  // Opens the devices and makes all memory of the run. Throws UserError: the image is of another
+  // model or cannot be read, a device cannot be used.
+  explicit World(const backend::WorldSpec& spec);
+  ~World() override;
+
+  TimeNs now() override;
+  void submit(std::span<const scheduler::Command> commands) override;
+  std::span<const scheduler::Completion> wait(TimeNs deadline) override;
+  std::vector<std::pair<std::string, std::string>> facts() const override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void open_storage();
+  void start_accelerator();
+  void collect();  // what has ended goes to batch_
+
+  backend::WorldSpec spec_;
+  Bytes resident_before_bytes_;  // of the process, before anything was made
+  model::FlashImage image_;
+  transformer::Decoder decoder_;
+  Bytes arena_bytes_;
+  AlignedMemory arena_;
+  std::vector<std::uint64_t> checksums_;
+  Clock::time_point start_;
+  std::unique_ptr<Storage> storage_;
+  std::unique_ptr<FlashReader> reader_;
+  std::unique_ptr<Accelerator> accelerator_;
+  std::unique_ptr<PredictionUnit> predictions_;
+  TimeNs look_ns_;       // how long a wait looks before it sleeps
+  TimeNs last_ns_ = -1;  // of the last batch
+  std::vector<scheduler::Completion> batch_;
+  std::vector<FlashEnded> flash_ended_;
+  std::vector<Ended> ended_;
+};
+
+}  // namespace leanstream::hardware
