@@ -117,8 +117,7 @@ World::World(const backend::WorldSpec& spec)
       resident_before_bytes_(resident_bytes()),
       image_(spec.hardware->image),
       decoder_(make_decoder(spec)),
-      arena_bytes_(static_cast<Bytes>(spec.slots) * spec.geometry.block_bytes),
-      start_(Clock::now()) {
+      arena_bytes_(static_cast<Bytes>(spec.slots) * spec.geometry.block_bytes) {
   check_image(image_, spec);
   arena_ = aligned_memory(arena_bytes_, kPageBytes);
   open_storage();
@@ -127,7 +126,6 @@ World::World(const backend::WorldSpec& spec)
   // On a machine without a processor to spare, looking keeps the accelerator from working.
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   look_ns_ = spec_.hardware->threads < processors ? kLookNs : 0;
-  start_ = Clock::now();
 }
 
 World::~World() {
@@ -199,7 +197,12 @@ void World::start_accelerator() {
   }
 }
 
+// The run starts when it is first asked for its time.
 TimeNs World::now() {
+  if (start_ == Clock::time_point{}) {
+    start_ = Clock::now();
+    return 0;
+  }
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
 }
 

@@ -45,7 +45,7 @@ class World final : public backend::Backend {
   Bytes arena_bytes_;
   AlignedMemory arena_;
   std::vector<std::uint64_t> checksums_;
-  Clock::time_point start_;
+  Clock::time_point start_{};
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<FlashReader> reader_;
   std::unique_ptr<Accelerator> accelerator_;
