@@ -38,12 +38,10 @@ std::size_t pairs(const std::uint8_t* codes, const std::uint32_t* units, std::si
 #define LEANSTREAM_VBMI __attribute__((target("avx512f,avx512bw,avx512vbmi")))
 
 // table[code] for 64 codes, from the four quarters of the table.
-LEANSTREAM_VBMI inline __m512i look_up(const std::uint8_t* table, __m512i codes,
+LEANSTREAM_VBMI inline __m512i look_up(const __m512i (&table)[4], __m512i codes,
                                        __mmask64 upper_half) {
-  const __m512i low =
-      _mm512_permutex2var_epi8(_mm512_load_si512(table), codes, _mm512_load_si512(table + 64));
-  const __m512i high = _mm512_permutex2var_epi8(_mm512_load_si512(table + 128), codes,
-                                                _mm512_load_si512(table + 192));
+  const __m512i low = _mm512_permutex2var_epi8(table[0], codes, table[1]);
+  const __m512i high = _mm512_permutex2var_epi8(table[2], codes, table[3]);
   return _mm512_mask_blend_epi8(upper_half, low, high);
 }
 
@@ -51,6 +49,10 @@ LEANSTREAM_VBMI inline __m512i look_up(const std::uint8_t* table, __m512i codes,
 // added as 16 bits, and the four bytes are put together as 32.
 LEANSTREAM_VBMI std::size_t pairs_vbmi(const std::uint8_t* codes, const Bytes& bytes,
                                        std::size_t count, std::uint32_t* sums) {
+  __m512i tables[4][4];
+  for (std::size_t p = 0; p < 4; ++p) {
+    for (std::size_t q = 0; q < 4; ++q) tables[p][q] = _mm512_load_si512(&bytes[p][64 * q]);
+  }
   const __m512i ones = _mm512_set1_epi8(1);
   std::size_t b = 0;
   for (; b + 32 <= count; b += 32) {
@@ -58,8 +60,9 @@ LEANSTREAM_VBMI std::size_t pairs_vbmi(const std::uint8_t* codes, const Bytes& b
     const __mmask64 upper_half = _mm512_movepi8_mask(c);
     __m512i first = _mm512_setzero_si512();
     __m512i second = first;
+#pragma GCC unroll 4
     for (std::size_t p = 4; p-- > 0;) {
-      const __m512i sum = _mm512_maddubs_epi16(look_up(bytes[p].data(), c, upper_half), ones);
+      const __m512i sum = _mm512_maddubs_epi16(look_up(tables[p], c, upper_half), ones);
       first = _mm512_add_epi32(_mm512_slli_epi32(first, 8),
                                _mm512_cvtepu16_epi32(_mm512_castsi512_si256(sum)));
       second = _mm512_add_epi32(_mm512_slli_epi32(second, 8),
