@@ -18,8 +18,7 @@ class Scores {
   // One code a neuron, valid until reset().
   std::span<const std::uint8_t> of(const scheduler::Command& prediction) {
     LEANSTREAM_CHECK(predictor_ != nullptr, "a prediction without a predictor");
-    auto& codes = buffers_.take();
-    codes.resize(ffn_);
+    auto& codes = buffers_.take(ffn_);
     predictor_->predict(prediction.token, prediction.layer, prediction.feature, codes);
     return codes;
   }

@@ -73,56 +73,46 @@ void split(std::span<const std::uint8_t> values, std::uint8_t cut, std::span<std
   write_bits(values, equal, [&](auto v) { return hn::Eq(v, cuts); });
 }
 
-// Few values are of one class: only vectors with one of them are looked at.
 void split_further(std::span<const std::uint32_t> values, std::uint32_t cut,
                    std::span<std::uint64_t> above, std::span<std::uint64_t> equal) {
   const hn::ScalableTag<std::uint32_t> d;
-  const std::size_t lanes = hn::Lanes(d);
   const auto cuts = hn::Set(d, cut);
-  const std::uint64_t all = (std::uint64_t{1} << lanes) - 1;
   for (std::size_t w = 0; w < equal.size(); ++w) {
-    std::uint64_t of_class = std::exchange(equal[w], 0);
-    for (std::size_t i = w * 64; of_class != 0; i += lanes, of_class >>= lanes) {
-      if ((of_class & all) == 0) continue;
-      if (i + lanes <= values.size()) {
-        const auto v = hn::LoadU(d, values.data() + i);
-        std::uint64_t more = 0;
-        std::uint64_t same = 0;
-        hn::StoreMaskBits(d, hn::Gt(v, cuts), reinterpret_cast<std::uint8_t*>(&more));
-        hn::StoreMaskBits(d, hn::Eq(v, cuts), reinterpret_cast<std::uint8_t*>(&same));
-        above[w] |= (more & of_class & all) << (i % 64);
-        equal[w] |= (same & of_class & all) << (i % 64);
-        continue;
-      }
-      for (std::size_t j = i; j < values.size(); ++j) {
-        const std::uint64_t bit = (of_class >> (j - i) & 1) << (j % 64);
-        if (values[j] > cut) above[w] |= bit;
-        if (values[j] == cut) equal[w] |= bit;
-      }
+    if (equal[w] == 0) continue;
+    const std::size_t end = std::min(values.size(), w * 64 + 64);
+    std::uint64_t more = 0;
+    std::uint64_t same = 0;
+    std::size_t i = w * 64;
+    for (; i + hn::Lanes(d) <= end; i += hn::Lanes(d)) {
+      const auto v = hn::LoadU(d, values.data() + i);
+      std::uint64_t bits = 0;
+      hn::StoreMaskBits(d, hn::Gt(v, cuts), reinterpret_cast<std::uint8_t*>(&bits));
+      more |= bits << (i % 64);
+      bits = 0;
+      hn::StoreMaskBits(d, hn::Eq(v, cuts), reinterpret_cast<std::uint8_t*>(&bits));
+      same |= bits << (i % 64);
     }
+    for (; i < end; ++i) {
+      more |= std::uint64_t{values[i] > cut} << (i % 64);
+      same |= std::uint64_t{values[i] == cut} << (i % 64);
+    }
+    above[w] |= more & equal[w];
+    equal[w] &= same;
   }
 }
 
 std::size_t members(std::span<const std::uint32_t> values, std::span<const std::uint64_t> words,
                     std::span<std::uint32_t> out) {
   const hn::ScalableTag<std::uint32_t> d;
-  const std::size_t lanes = hn::Lanes(d);
-  const std::uint64_t all = (std::uint64_t{1} << lanes) - 1;
   std::size_t count = 0;
-  for (std::size_t w = 0; w < words.size(); ++w) {
-    std::uint64_t left = words[w];
-    for (std::size_t i = w * 64; left != 0; i += lanes, left >>= lanes) {
-      const std::uint64_t these = left & all;
-      if (these == 0) continue;
-      if (i + lanes <= values.size()) {
-        const auto mask = hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&these));
-        count += hn::CompressStore(hn::LoadU(d, values.data() + i), mask, d, out.data() + count);
-        continue;
-      }
-      for (std::size_t j = i; j < values.size(); ++j) {
-        if ((left >> (j - i) & 1) != 0) out[count++] = values[j];
-      }
-    }
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= values.size(); i += hn::Lanes(d)) {
+    const std::uint64_t bits = words[i / 64] >> (i % 64);
+    const auto mask = hn::LoadMaskBits(d, reinterpret_cast<const std::uint8_t*>(&bits));
+    count += hn::CompressStore(hn::LoadU(d, values.data() + i), mask, d, out.data() + count);
+  }
+  for (; i < values.size(); ++i) {
+    if ((words[i / 64] >> (i % 64) & 1) != 0) out[count++] = values[i];
   }
   return count;
 }

@@ -190,8 +190,9 @@ void Scheduler::next_to_read(LayerWork& work, BlockId count, std::int64_t most_r
     const bool by_priority = policies_.loader->order() == policy::ReadOrder::priority;
     order_blocks(work, missing_, by_priority && !work.prefill, work.to_read);
   }
-  order_.clear();
   const BlockId merge = merge_blocks(work);
+  if (merge == 1) return next_single(work, std::min<std::int64_t>(count, most_requests));
+  order_.clear();
   std::int64_t requests = 0;
   BlockId run = 0;
   for (std::size_t i = work.to_read_at; i < work.to_read.size(); ++i) {
@@ -209,6 +210,20 @@ void Scheduler::next_to_read(LayerWork& work, BlockId count, std::int64_t most_r
   work.to_read_at = work.to_read.size();
   LEANSTREAM_CHECK(!order_.empty(), "layer {} misses blocks that are in no reading order",
                    work.layer);
+}
+
+// The same where each block is a request.
+void Scheduler::next_single(LayerWork& work, std::int64_t count) {
+  order_.resize(static_cast<std::size_t>(count) + 1);
+  std::size_t n = 0;
+  std::size_t i = work.to_read_at;
+  for (; i < work.to_read.size() && n < static_cast<std::size_t>(count); ++i) {
+    order_[n] = work.to_read[i];
+    n += missing_.test(order_[n]) ? 1 : 0;
+  }
+  order_.resize(n);
+  work.to_read_at = i;
+  LEANSTREAM_CHECK(n > 0, "layer {} misses blocks that are in no reading order", work.layer);
 }
 
 // Appends the candidates to `out`: by falling priority (of equal ones the lower block; a counting

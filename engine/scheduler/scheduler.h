@@ -124,6 +124,7 @@ class Scheduler {
   BlockId fitting(const LayerWork& work, BlockId count) const;
   TimeNs expected_rest_ns() const;
   void next_to_read(LayerWork& work, BlockId count, std::int64_t most_requests);
+  void next_single(LayerWork& work, std::int64_t count);
   void submit_read(LayerWork& work, std::span<const BlockId> blocks, std::int32_t lane);
   void cancel_unwanted(const LayerWork& work);
   void order_blocks(const LayerWork& work, const BlockSet& candidates, bool by_priority,

@@ -8,7 +8,7 @@
 namespace leanstream::policy {
 namespace {
 
-constexpr std::size_t kSlack = 3;  // victims that may be written beyond the room
+constexpr std::size_t kSlack = 1;  // victims that may be written beyond the room
 
 BlockSet::Word lowest_bits(BlockSet::Word word, std::ptrdiff_t most) {
   if (std::popcount(word) <= most) return word;
@@ -119,7 +119,7 @@ std::span<BlockRef> BitCounters::take(LayerId id, std::span<BlockRef> room) {
     const BlockSet::Word taken = lowest_bits(word, end - at);
     BlockRef* next = at;
     for (BlockSet::Word bits = taken; bits != 0;) {  // without a branch for each: kSlack
-      for (int n = 0; n < 4; ++n, bits &= bits - 1) {
+      for (int n = 0; n < 2; ++n, bits &= bits - 1) {
         *next++ = {id, i * BlockSet::kWordBits + static_cast<BlockId>(std::countr_zero(bits))};
       }
     }
