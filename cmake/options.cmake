@@ -25,7 +25,9 @@ set(LEANSTREAM_WITH_CUDA AUTO CACHE STRING "CUDA accelerator: ON, OFF or AUTO")
 
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  # Without this it refuses precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      ${CCACHE})
 endif()
 
 find_package(Threads REQUIRED)

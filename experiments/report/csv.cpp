@@ -25,7 +25,7 @@ class Reader {
   std::vector<std::string> record() {
     std::vector<std::string> cells;
     while (true) {
-      cells.push_back(peek() == '"' ? quoted() : plain());
+      cells.push_back(peek() == '"' ? in_quotes() : plain());
       if (peek() == ',') {
         ++position_;
         continue;
@@ -48,7 +48,7 @@ class Reader {
     return cell;
   }
 
-  std::string quoted() {
+  std::string in_quotes() {
     const std::size_t opened = line_;
     std::string cell;
     for (++position_; !at_end(); ++position_) {

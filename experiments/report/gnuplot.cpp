@@ -51,7 +51,7 @@ Axis axis_for(double most) {
   return {step * std::ceil(most / step * (1 - 1e-9)), step};
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') out += '\'';
@@ -72,7 +72,7 @@ std::string preamble(int width, int height, std::string_view corner) {
     script += fmt::format(
         "set label 1000 {} at screen 0.995, screen {:.4f} right font 'sans-serif,11' "
         "textcolor rgb '#6b7280'\n",
-        quoted(corner), 1 - 11.0 / height);
+        in_quotes(corner), 1 - 11.0 / height);
   }
   return script;
 }

@@ -7,7 +7,7 @@
 namespace leanstream::report {
 
 // A gnuplot string constant.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // Terminal, fonts, borders. Plot areas are placed by `at screen` margins afterwards.
 std::string preamble(int width, int height, std::string_view corner);

@@ -52,7 +52,7 @@ std::string part_blocks(const BarPlot& plot) {
     if (rows.empty()) continue;
     script += fmt::format("$p{} << EOD\n{}EOD\n", part, rows);
     plots += fmt::format("{}$p{} using 1:2:3:4:5:6 with boxxyerror fillcolor rgb {}",
-                         plots.empty() ? "plot " : ", ", part, quoted(plot.colours[part]));
+                         plots.empty() ? "plot " : ", ", part, in_quotes(plot.colours[part]));
   }
   if (plots.empty()) return "plot NaN\n";
   return script + "set style fill solid 1.0 noborder\n" + plots + "\n";
@@ -70,16 +70,16 @@ std::string draw(const BarPlot& plot, std::string_view id, std::string_view alt)
   script += fmt::format(
       "set xrange [0:{}]\nset xtics 0,{}\nset grid xtics linecolor rgb '#e3e6ea' linetype 1\n"
       "set yrange [{}:0.5]\nset xlabel {} textcolor rgb '#3c424b' offset 0,0.3\n",
-      axis.end, axis.step, 0.5 - static_cast<double>(plot.bars.size()), quoted(plot.x_label));
+      axis.end, axis.step, 0.5 - static_cast<double>(plot.bars.size()), in_quotes(plot.x_label));
   script += "set ytics scale 0 (";
   for (std::size_t i = 0; i < plot.bars.size(); ++i) {
-    script += fmt::format("{}{} -{}", i == 0 ? "" : ", ", quoted(plot.bars[i].label), i);
+    script += fmt::format("{}{} -{}", i == 0 ? "" : ", ", in_quotes(plot.bars[i].label), i);
   }
   script += ")\n";
   for (std::size_t i = 0; i < plot.bars.size(); ++i) {
     script += fmt::format(
         "set label {} at first {}, first -{} left offset 0.6,0 textcolor rgb '#3c424b'\n",
-        quoted(plot.bars[i].end_label), total(plot.bars[i]), i);
+        in_quotes(plot.bars[i].end_label), total(plot.bars[i]), i);
   }
   return render(script + part_blocks(plot), id, alt);
 }

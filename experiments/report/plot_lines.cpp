@@ -74,7 +74,7 @@ std::string x_axis(const LinePlot& plot, Range& x) {
     const auto letters = static_cast<double>(tick.label.size() + 2);
     const bool fits = tick.at - last >= letters * per_letter;
     script += fmt::format("{}{} {}", script.ends_with('(') ? "" : ", ",
-                          quoted(fits ? tick.label : ""), tick.at);
+                          in_quotes(fits ? tick.label : ""), tick.at);
     if (fits) last = tick.at;
   }
   return script + ")\n";
@@ -134,8 +134,8 @@ std::string line_names(const LinePlot& plot, const Area& area, const Range& x, c
                           ? area.right
                           : area.left + (plot.series[i].points.back().first - x.least) * per_unit;
     script += fmt::format("set label {} at screen {:.5f}, screen {:.5f} left textcolor rgb {}\n",
-                          quoted(plot.series[i].label), (at + 9) / plot.width,
-                          height[i] / plot.height, quoted(plot.series[i].colour));
+                          in_quotes(plot.series[i].label), (at + 9) / plot.width,
+                          height[i] / plot.height, in_quotes(plot.series[i].colour));
   }
   return script;
 }
@@ -155,7 +155,7 @@ std::string data_blocks(const LinePlot& plot) {
     script += fmt::format(
         "{}$s{} using 1:2 with linespoints linewidth {} pointsize 0.75 pointtype {} dashtype {} "
         "linecolor rgb {}",
-        first ? "" : ", ", i, series.thickness, series.mark, series.dash, quoted(series.colour));
+        first ? "" : ", ", i, series.thickness, series.mark, series.dash, in_quotes(series.colour));
     first = false;
   }
   return first ? script + "NaN notitle\n" : script + "\n";
@@ -186,8 +186,8 @@ std::string draw(const LinePlot& plot, std::string_view id, std::string_view alt
       "{}set grid ytics linecolor rgb '#e3e6ea' linetype 1\n"
       "set xlabel {} textcolor rgb '#3c424b' offset 0,0.3\n"
       "set ylabel {} textcolor rgb '#3c424b' offset {},0\n",
-      axis.script, quoted(plot.x_label),
-      quoted(plot.y_label + (axis.logarithmic ? " (logarithmic)" : "")),
+      axis.script, in_quotes(plot.x_label),
+      in_quotes(plot.y_label + (axis.logarithmic ? " (logarithmic)" : "")),
       axis.logarithmic ? -0.6 : 0.6);
   if (plot.names != LineNames::none) script += line_names(plot, area, x, axis);
   return render(script + data_blocks(plot), id, alt);
