@@ -106,6 +106,44 @@ TEST(Cache, LfuAgreesWithSortingByUseCountThatSurvivesEviction) {
   }
 }
 
+// Sets that change between calls, or only by what was named, or while blocks are used.
+TEST(Cache, LfuAgreesWithSortingWhereItMayRemember) {
+  RandomStream random(3, "lfu.versions");
+  const auto lfu = make("lfu", 100);
+  std::map<Ref, int> uses;
+  std::vector<BlockSet> evictable = random_evictable(random);
+  std::vector<std::uint64_t> versions(kLayers, 1);
+  std::uint64_t newest = 1;
+  for (StepId step = 0; step < 2'000; ++step) {
+    const auto layer = static_cast<LayerId>(step % kLayers);
+    if (random.next_below(4) == 0) {
+      const BlockSet used = random_set(random, 1);
+      lfu->used(layer, used, step);
+      used.for_each([&](BlockId b) { ++uses[{layer, b}]; });
+    }
+    const auto changed = random.next_below(2 * kLayers);
+    if (changed < kLayers) {
+      evictable[changed] = random_set(random, 4);
+      versions[changed] = random.next_below(3) == 0 ? 0 : ++newest;  // 0: not known
+    }
+    const auto order = sorted(evictable, [&](const Ref& r) {
+      const LayerId age = (r.first - layer - 1 + 2 * kLayers) % kLayers;
+      return std::tuple(uses[r], age, r.second);
+    });
+    const auto count = static_cast<BlockId>(random.next_below(20));
+    const std::size_t n = std::min<std::size_t>(order.size(), static_cast<std::size_t>(count));
+    std::vector<BlockRef> named;
+    lfu->victims({evictable, layer, {}, versions}, count, named);
+    std::set<Ref> victims;
+    for (const auto& [l, b] : named) {
+      victims.emplace(l, b);
+      evictable[static_cast<std::size_t>(l)].reset(b);
+    }
+    const std::set<Ref> expected(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n));
+    ASSERT_EQ(victims, expected) << "step " << step;
+  }
+}
+
 TEST(Cache, BitCountersSaturate) {
   BitCounters counters(1, kBlocks);
   BlockSet one(kBlocks);
