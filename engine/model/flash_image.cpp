@@ -178,6 +178,12 @@ FlashImage::FlashImage(const std::string& path) : path_(path) {
   check_size(path, input, bytes());
 }
 
+Bytes FlashImage::header_bytes_in_memory() const {
+  Bytes bytes = checksums_.size() * sizeof(std::uint64_t);
+  for (const auto& order : info_.orders) bytes += order.size() * sizeof(std::int32_t);
+  return bytes;
+}
+
 std::vector<BadBlock> find_bad_blocks(const FlashImage& image,
                                       const std::function<void(LayerId)>& layer_done) {
   const Input input(image.path());
