@@ -66,6 +66,8 @@ stage "build: g++ with sanitizers" build debug
 stage "tests: g++ with sanitizers" run_tests debug --label-exclude slow
 stage "build: g++ with thread sanitizer" build threads
 check "no data race in the accelerator" build/threads/tests/hardware/accelerator/accelerator_test
+check "no data race in the hardware world" build/threads/tests/hardware/world/world_test
+check "memory of a hardware run" tests/hardware/memory.py build/release/experiments/leanstream build
 check "build: clang++ -O3 -march=native with clang-tidy" \
   build clang '-DCMAKE_CXX_CLANG_TIDY=clang-tidy;--quiet'
 check "same results from every build" tests/determinism.sh \

@@ -13,6 +13,7 @@ struct Entry {
   std::string help;
   MakeWorld make;
   NeedsLog needs_log;
+  CheckRun check_run;
 };
 
 std::map<std::string, Entry>& registry() {
@@ -23,8 +24,8 @@ std::map<std::string, Entry>& registry() {
 }  // namespace
 
 bool register_world(const std::string& name, const std::string& help, MakeWorld make,
-                    NeedsLog needs_log) {
-  const bool added = registry().emplace(name, Entry{help, make, needs_log}).second;
+                    NeedsLog needs_log, CheckRun check_run) {
+  const bool added = registry().emplace(name, Entry{help, make, needs_log, check_run}).second;
   LEANSTREAM_CHECK(added, "two worlds are named '{}'", name);
   return added;
 }
@@ -48,6 +49,10 @@ void check_world(const std::string& name, const std::string& log) {
                   name == "sim" ? " (the simulated world needs SimGrid: install libsimgrid-dev and "
                                   "configure again)"
                                 : "");
+}
+
+CheckRun run_check(const std::string& name) {
+  return registry().at(name).check_run;
 }
 
 std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec) {

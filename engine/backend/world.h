@@ -65,16 +65,21 @@ struct WorldSpec {
 };
 
 using MakeWorld = std::unique_ptr<Backend> (*)(const WorldSpec& spec);
+// Throws UserError when the world cannot carry the run out, as far as that can be said before it.
+using CheckRun = void (*)(const WorldSpec& spec);
 
 enum class NeedsLog : bool { no, yes };
 
 // Called at program start by each world. A duplicate name is a bug.
 bool register_world(const std::string& name, const std::string& help, MakeWorld make,
-                    NeedsLog needs_log = NeedsLog::no);
+                    NeedsLog needs_log = NeedsLog::no, CheckRun check_run = nullptr);
 
 // Throws UserError with the worlds of this build when `name` is not one of them, and when it needs
 // a log and `log` names none, or the other way round.
 void check_world(const std::string& name, const std::string& log = "");
+
+// Of a world that check_world knows; null when it can carry out any run.
+CheckRun run_check(const std::string& name);
 
 // Checks and makes it.
 std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec);

@@ -12,6 +12,7 @@ class Ring {
  public:
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
+  std::size_t capacity() const { return items_.size(); }
   T& operator[](std::size_t i) { return items_[(first_ + i) & (items_.size() - 1)]; }
   const T& operator[](std::size_t i) const { return items_[(first_ + i) & (items_.size() - 1)]; }
   T& front() { return items_[first_]; }

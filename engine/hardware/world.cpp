@@ -1,14 +1,11 @@
 #include "engine/hardware/world.h"
 
 #include <algorithm>
-#include <fstream>
 #include <thread>
-#include <unistd.h>
 
-#include "engine/base/check.h"
-#include "engine/base/error.h"
 #include "engine/hardware/accelerator/faulty_accelerator.h"
 #include "engine/hardware/accelerator/registry.h"
+#include "engine/hardware/run_check.h"
 #include "engine/hardware/storage/faulty_storage.h"
 #include "engine/platform/platform.h"
 #include "engine/transformer/image_layout.h"
@@ -24,103 +21,15 @@ using scheduler::Status;
 constexpr TimeNs kLookNs = 50'000;       // more than a request in a queue takes
 constexpr Bytes kPageBytes = 1U << 21U;  // the arena may lie in large pages
 
-// Resident bytes of this process.
-Bytes resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  Bytes size = 0;
-  Bytes resident = 0;
-  statm >> size >> resident;
-  return resident * static_cast<Bytes>(::sysconf(_SC_PAGESIZE));
-}
-
-void check_image(const model::FlashImage& image, const backend::WorldSpec& spec) {
-  const auto& a = image.info().shape;
-  const auto& b = spec.shape;
-  if (a.layers != b.layers || a.hidden != b.hidden || a.ffn != b.ffn) {
-    throw UserError("{}: the image is of {} ({} layers, hidden {}, ffn {}), not of {} ({}, {}, {})",
-                    image.path(), a.name, a.layers, a.hidden, a.ffn, b.name, b.layers, b.hidden,
-                    b.ffn);
-  }
-  const auto& g = image.info().geometry;
-  if (g.block_neurons != spec.geometry.block_neurons) {
-    throw UserError("{}: its blocks have {} neurons, those of the run {} (block_neurons)",
-                    image.path(), g.block_neurons, spec.geometry.block_neurons);
-  }
-  if (g.block_bytes != spec.geometry.block_bytes) {
-    throw UserError(
-        "{}: its blocks have {} bytes ({} of weights in units of {}), those of the run {}: state "
-        "bytes_per_weight: {:.6g}, and a platform with flash: {{logical_block: {} B}}",
-        image.path(), g.block_bytes, g.useful_block_bytes, image.info().logical_block_bytes,
-        spec.geometry.block_bytes, image.info().shape.bytes_per_weight,
-        image.info().logical_block_bytes);
-  }
-  for (LayerId l = 0; l < b.layers; ++l) {
-    const auto order =
-        spec.placement == nullptr ? std::span<const std::int32_t>{} : spec.placement->order(l);
-    const auto on_flash = image.info().order(l);
-    if (!std::equal(order.begin(), order.end(), on_flash.begin(), on_flash.end())) {
-      throw UserError("{}: its neurons lie by placement {} ({}), those of the run otherwise",
-                      image.path(), image.info().placement, image.info().placement_source);
-    }
-  }
-}
-
-transformer::LlamaShape llama_shape(const model::ModelShape& shape, TokenId tokens) {
-  transformer::LlamaShape llama;
-  llama.layers = shape.layers;
-  llama.hidden = shape.hidden;
-  llama.ffn = shape.ffn;
-  llama.heads = shape.heads;
-  llama.kv_heads = shape.kv_heads;
-  llama.head_size = llama.rope_size = shape.head_dim();
-  llama.vocab = shape.vocab;
-  llama.context = tokens;
-  llama.rope_base = 10'000;
-  llama.norm_epsilon = 1e-5;
-  return llama;
-}
-
-transformer::Decoder make_decoder(const backend::WorldSpec& spec) {
-  const std::string& weights = spec.hardware->weights;
-  if (weights.empty()) {
-    return transformer::random_decoder(llama_shape(spec.shape, spec.tokens),
-                                       transformer::TensorType::kQ8_0, spec.seed);
-  }
-  const transformer::GgufFile file(weights);  // closed when the parts are copied
-  transformer::Decoder decoder = transformer::read_decoder(file);
-  const auto& shape = decoder.shape;
-  if (shape.layers != spec.shape.layers || shape.hidden != spec.shape.hidden ||
-      shape.ffn != spec.shape.ffn) {
-    throw UserError("{}: {} layers, hidden {}, ffn {}; the run is of {} ({}, {}, {})", weights,
-                    shape.layers, shape.hidden, shape.ffn, spec.shape.name, spec.shape.layers,
-                    spec.shape.hidden, spec.shape.ffn);
-  }
-  if (spec.tokens > shape.context) {
-    throw UserError("{}: made for {} tokens, not {}", weights, shape.context, spec.tokens);
-  }
-  return decoder;
-}
-
-const backend::WorldSpec& checked(const backend::WorldSpec& spec) {
-  if (spec.hardware == nullptr || spec.hardware->image.empty()) {
-    throw UserError(
-        "--backend=hardware reads a flash image: make one with 'leanstream pack' and name it in "
-        "the experiment (hardware: {{image: FILE}})");
-  }
-  return spec;
-}
-
 }  // namespace
 
-World::World(const backend::WorldSpec& spec)
-    : spec_(checked(spec)),
-      resident_before_bytes_(resident_bytes()),
-      image_(spec.hardware->image),
+World::World(const backend::WorldSpec& spec, const OpenStorage& open)
+    : spec_(spec),
+      image_(checked_image(spec)),
       decoder_(make_decoder(spec)),
-      arena_bytes_(static_cast<Bytes>(spec.slots) * spec.geometry.block_bytes) {
-  check_image(image_, spec);
-  arena_ = aligned_memory(arena_bytes_, kPageBytes);
-  open_storage();
+      arena_bytes_(static_cast<Bytes>(spec.slots) * spec.geometry.block_bytes),
+      arena_(aligned_memory(arena_bytes_, kPageBytes)) {
+  start_storage(open);
   start_accelerator();
   predictions_ = std::make_unique<PredictionUnit>(spec_, [this] { storage_->wake(); });
   // On a machine without a processor to spare, looking keeps the accelerator from working.
@@ -135,19 +44,13 @@ World::~World() {
   storage_.reset();
 }
 
-void World::open_storage() {
-  storage_ = hardware::open_storage({.path = image_.path(),
-                                     .engine = spec_.hardware->storage,
-                                     .lanes = spec_.io_lanes,
-                                     .depth = spec_.queue_depth,
-                                     .arena = {arena_.get(), arena_bytes_}});
-  const Bytes unit = storage_->alignment_bytes();
-  if (spec_.geometry.block_bytes % unit != 0) {
-    throw UserError(
-        "{}: blocks of {} bytes on a device that reads in units of {}; pack it with "
-        "--logical-block {}",
-        image_.path(), spec_.geometry.block_bytes, unit, unit);
-  }
+void World::start_storage(const OpenStorage& open) {
+  storage_ = open({.path = image_.path(),
+                   .engine = spec_.hardware->storage,
+                   .lanes = spec_.io_lanes,
+                   .depth = spec_.queue_depth,
+                   .arena = {arena_.get(), arena_bytes_}});
+  check_alignment(image_, storage_->alignment_bytes());
   if (spec_.faults.any()) {
     storage_ = with_faults(std::move(storage_),
                            {.plan = spec_.faults,
@@ -184,11 +87,6 @@ void World::start_accelerator() {
   spec.tokens = spec_.tokens;
   spec.feed.ids.assign(spec_.token_ids.begin(), spec_.token_ids.end());
   spec.feed.seed = spec_.seed;
-  for (const std::int32_t id : spec.feed.ids) {
-    if (id < 0 || id >= decoder_.shape.vocab) {
-      throw UserError("token id {} is none of the model's {}", id, decoder_.shape.vocab);
-    }
-  }
   spec.wake = [this] { storage_->wake(); };
   accelerator_ = make_accelerator(spec_.hardware->accelerator, spec);
   if (spec_.faults.accelerator_dies_ns != kNever) {
@@ -267,16 +165,22 @@ std::vector<std::pair<std::string, std::string>> World::facts() const {
     facts.emplace_back("memory_bytes_" + part, std::to_string(value));
   };
   Bytes all = 0;
+  const Bytes header =
+      image_.header_bytes_in_memory() + checksums_.capacity() * sizeof(std::uint64_t);
+  const Bytes storage = storage_->memory_bytes() + reader_->memory_bytes();
   std::vector<std::pair<std::string, Bytes>> parts{{"cache", arena_bytes_},
                                                    {"resident", decoder_.bytes()},
-                                                   {"predictor", predictions_->bytes()}};
+                                                   {"predictor", predictions_->bytes()},
+                                                   {"image_header", header},
+                                                   {"storage", storage}};
   for (const auto& part : accelerator_->memory()) parts.push_back(part);
   for (const auto& [name, value] : parts) {
     bytes(name, value);
     all += value;
   }
   bytes("stated", all);
-  bytes("process_growth", resident_bytes() - std::min(resident_bytes(), resident_before_bytes_));
+  bytes("process_growth", memory_.growth_bytes());
+  bytes("process_growth_peak", memory_.peak_growth_bytes());
   const FlashCounts& counts = reader_->counts();
   for (const auto& [name, count] :
        {std::pair{"read_errors", counts.errors}, std::pair{"short_reads", counts.short_reads},
@@ -293,7 +197,8 @@ namespace {
     "hardware", "real devices: a flash image is read, and what is read is multiplied",
     [](const backend::WorldSpec& spec) -> std::unique_ptr<backend::Backend> {
       return std::make_unique<World>(spec);
-    });
+    },
+    backend::NeedsLog::no, check_run);
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "engine/backend/world.h"
 #include "engine/hardware/accelerator/accelerator.h"
 #include "engine/hardware/prediction_unit.h"
+#include "engine/hardware/process_memory.h"
 #include "engine/hardware/storage/aligned_memory.h"
 #include "engine/hardware/storage/flash_reader.h"
 #include "engine/model/flash_image.h"
@@ -19,11 +21,14 @@
 
 namespace leanstream::hardware {
 
+// Opens what the blocks are read from: `open_storage`, or another flash in its place.
+using OpenStorage = std::function<std::unique_ptr<Storage>(const StorageSpec&)>;
+
 class World final : public backend::Backend {
  public:
   // Opens the devices and makes all memory of the run. Throws UserError: the image is of another
   // model or cannot be read, a device cannot be used.
-  explicit World(const backend::WorldSpec& spec);
+  explicit World(const backend::WorldSpec& spec, const OpenStorage& open = open_storage);
   ~World() override;
 
   TimeNs now() override;
@@ -34,12 +39,12 @@ class World final : public backend::Backend {
  private:
   using Clock = std::chrono::steady_clock;
 
-  void open_storage();
+  void start_storage(const OpenStorage& open);
   void start_accelerator();
   void collect();  // what has ended goes to batch_
 
   backend::WorldSpec spec_;
-  Bytes resident_before_bytes_;  // of the process, before anything was made
+  ProcessMemory memory_;  // first: what follows is what it measures
   model::FlashImage image_;
   transformer::Decoder decoder_;
   Bytes arena_bytes_;

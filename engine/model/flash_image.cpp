@@ -60,6 +60,8 @@ class Input {
                       std::strerror(error));
     }
   }
+  // No more is read than is asked for, or blocks behind a header would stay in the page cache.
+  void read_nothing_ahead() const { ::posix_fadvise(fd_, 0, 0, POSIX_FADV_RANDOM); }
   // What was read shall come from the device the next time.
   void forget(Bytes offset, Bytes bytes) const {
     ::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
@@ -150,6 +152,7 @@ double FlashImageInfo::read_amplification() const {
 
 FlashImage::FlashImage(const std::string& path) : path_(path) {
   const Input input(path);
+  input.read_nothing_ahead();
   const image::Fixed fixed = read_fixed(path, input);
   std::vector<std::byte> header(fixed.data_offset);
   input.must_read(0, header);
@@ -176,6 +179,12 @@ FlashImage::FlashImage(const std::string& path) : path_(path) {
       read_numbers<std::uint64_t>(header, at.checksums, static_cast<std::size_t>(info_.blocks()));
   data_offset_ = at.data;
   check_size(path, input, bytes());
+}
+
+Bytes FlashImage::header_bytes_in_memory() const {
+  Bytes bytes = checksums_.size() * sizeof(std::uint64_t);
+  for (const auto& order : info_.orders) bytes += order.size() * sizeof(std::int32_t);
+  return bytes;
 }
 
 std::vector<BadBlock> find_bad_blocks(const FlashImage& image,

@@ -59,6 +59,7 @@ class FlashImage {
   const FlashImageInfo& info() const { return info_; }
   Bytes data_offset() const { return data_offset_; }
   Bytes bytes() const { return data_offset_ + info_.data_bytes(); }
+  Bytes header_bytes_in_memory() const;  // orders and checksums
 
   // Where a block begins in the file: a multiple of the logical block size.
   Bytes offset(LayerId layer, BlockId block) const {

@@ -1,11 +1,13 @@
 #include "experiments/run/child.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <unistd.h>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "engine/base/check.h"
@@ -34,7 +36,10 @@ std::string read_all(int fd) {
   }
 }
 
-[[noreturn]] void child(int fd, const std::function<std::string()>& work) {
+// `parent`: with it the child ends, lest a killed run go on unseen on the devices.
+[[noreturn]] void child(pid_t parent, int fd, const std::function<std::string()>& work) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(70);
   int status = 0;
   std::string text;
   try {
@@ -57,11 +62,12 @@ ChildOutcome in_child(const std::function<std::string()>& work) {
   int ends[2];
   if (::pipe(ends) != 0) throw UserError("cannot start a run: {}", std::strerror(errno));
   std::fflush(nullptr);  // or the child would print it again
+  const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) throw UserError("cannot start a run: {}", std::strerror(errno));
   if (pid == 0) {
     ::close(ends[0]);
-    child(ends[1], work);
+    child(parent, ends[1], work);
   }
   ::close(ends[1]);
   ChildOutcome outcome;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 
 #include "engine/base/atomic_file.h"
@@ -59,6 +60,21 @@ std::string run_in_child(std::size_t index, const Cell& cell, const std::string&
       .dump();
 }
 
+// What a world of real devices lacks for a cell is said before anything is written.
+void check_devices(const std::string& backend, const std::vector<Cell>& cells) {
+  const backend::CheckRun check = backend::run_check(backend);
+  if (check == nullptr) return;
+  for (const Cell& cell : cells) {
+    const CellPolicies policies(cell);
+    try {
+      check(world_spec(cell, policies, ""));
+    } catch (const UserError& error) {
+      if (cells.size() == 1) throw;
+      throw UserError("{}: {}", label(cell), error.what());
+    }
+  }
+}
+
 // The file to record to can be written, or the user hears of it before the run.
 void check_logs(const RunnerOptions& options, const std::vector<Cell>& cells) {
   const LogPaths& logs = options.logs;
@@ -104,6 +120,10 @@ void clear_metrics(std::vector<std::string>& row, const std::string& failure) {
   row.back() = failure.substr(0, failure.find('\n'));
 }
 
+bool was_killed(const ChildOutcome& outcome) {
+  return outcome.status == 128 + SIGKILL;
+}
+
 // Adds what the child said; returns a sentence when the cell did not end well.
 std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::string& backend,
                     Tables& tables) {
@@ -122,8 +142,10 @@ std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::st
     failure = json["failure"].get<std::string>();
   } else {
     row = result_row(cell, CellResult{}, backend);
-    failure = outcome.text.empty() ? fmt::format("the run ended with status {}", outcome.status)
-                                   : outcome.text;
+    failure = !outcome.text.empty() ? outcome.text
+              : was_killed(outcome)
+                  ? "the run was killed: by somebody, or by the system for lack of memory"
+                  : fmt::format("the run ended with status {}", outcome.status);
   }
   if (!failure.empty()) clear_metrics(row, failure);
   tables.results.rows.push_back(std::move(row));
@@ -144,6 +166,7 @@ Outcome run_experiment(const RunnerOptions& options) {
         "use 'leanstream sweep'",
         options.experiment, cells.size());
   }
+  check_devices(options.backend, cells);
   check_logs(options, cells);
   Outcome outcome;
   outcome.cells = cells.size();
@@ -170,7 +193,7 @@ Outcome run_experiment(const RunnerOptions& options) {
         in_child([&] { return run_in_child(i, cell, options.backend, logs); });
     const std::string why = collect(child, cell, options.backend, tables);
     if (!why.empty()) outcome.failures.push_back(fmt::format("{}: {}", label(cell), why));
-    outcome.bug = outcome.bug || (!child.ended && child.status != 2);
+    outcome.bug = outcome.bug || (!child.ended && child.status != 2 && !was_killed(child));
     if (twice) repeat(i, cell, options, {child, logs.record}, outcome);
     progress.show(i + 1, label(cell));
     if (std::chrono::duration<double>(Clock::now() - written).count() > kWriteEveryS) {

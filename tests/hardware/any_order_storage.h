@@ -75,6 +75,7 @@ class AnyOrderStorage final : public Storage {
   }
 
   Bytes alignment_bytes() const override { return 1; }
+  Bytes memory_bytes() const override { return 0; }
   std::string description() const override { return "memory, in any order"; }
 
  private:

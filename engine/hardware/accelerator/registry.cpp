@@ -33,15 +33,18 @@ std::vector<AcceleratorInfo> accelerators() {
   return out;
 }
 
-std::unique_ptr<Accelerator> make_accelerator(const std::string& name,
-                                              const AcceleratorSpec& spec) {
-  if (const auto found = registry().find(name); found != registry().end()) {
-    return found->second.make(spec);
-  }
+void check_accelerator(const std::string& name) {
+  if (registry().contains(name)) return;
   std::vector<std::string> names;
   for (const auto& [known, entry] : registry()) names.push_back(known);
   throw UserError("this build has no accelerator '{}'; it has: {}{}", name, fmt::join(names, ", "),
                   suggestion(name, names));
+}
+
+std::unique_ptr<Accelerator> make_accelerator(const std::string& name,
+                                              const AcceleratorSpec& spec) {
+  check_accelerator(name);
+  return registry().at(name).make(spec);
 }
 
 }  // namespace leanstream::hardware

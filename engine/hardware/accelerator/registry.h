@@ -21,6 +21,9 @@ struct AcceleratorInfo {
 std::vector<AcceleratorInfo> accelerators();
 
 // Throws UserError with the accelerators of this build when `name` is not one of them.
+void check_accelerator(const std::string& name);
+
+// Checks and makes it.
 std::unique_ptr<Accelerator> make_accelerator(const std::string& name, const AcceleratorSpec& spec);
 
 }  // namespace leanstream::hardware

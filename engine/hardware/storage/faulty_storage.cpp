@@ -50,6 +50,10 @@ class FaultyStorage final : public Storage {
 
   void wake() override { inner_->wake(); }
   Bytes alignment_bytes() const override { return inner_->alignment_bytes(); }
+  Bytes memory_bytes() const override {
+    return inner_->memory_bytes() + held_.capacity() * sizeof(Held) +
+           arrived_.capacity() * sizeof(StorageResult);
+  }
   std::string description() const override {
     return inner_->description() + "; with the faults of the run's plan";
   }

@@ -128,6 +128,18 @@ void FlashReader::join_pieces(Read& read, std::size_t first, std::size_t count) 
   }
 }
 
+Bytes FlashReader::memory_bytes() const {
+  Bytes bytes = 0;
+  for (const auto& read : all_) {
+    bytes += sizeof(Read) + read->requests.capacity() * sizeof(Request) +
+             read->pieces.capacity() * sizeof(iovec) +
+             (read->not_read.capacity() + read->wrong.capacity()) * sizeof(BlockId) +
+             read->request_ns.capacity() * sizeof(TimeNs);
+  }
+  return bytes + batch_.capacity() * sizeof(StorageRequest) +
+         results_.capacity() * sizeof(StorageResult);
+}
+
 void FlashReader::ask(Read& read, std::size_t index) {
   Request& request = read.requests[index];
   const std::size_t count = std::min(request.piece_end - request.piece, kMostPieces);

@@ -67,6 +67,7 @@ class FlashReader {
 
   bool idle() const { return under_way_.empty() && ended_.empty(); }
   const FlashCounts& counts() const { return counts_; }
+  Bytes memory_bytes() const;  // lists of reads under way; they stay as long as the longest were
 
  private:
   struct Request;

@@ -40,6 +40,10 @@ class IoUringStorage final : public LaneStorage {
   }
 
   std::string own_description() const override { return text_; }
+  Bytes own_memory_bytes() const override {
+    return ring_.sq.ring_sz + ring_.sq.ring_entries * (sizeof(io_uring_sqe) + sizeof(unsigned)) +
+           ring_.cq.ring_entries * sizeof(io_uring_cqe);
+  }
 
  private:
   void register_file() {

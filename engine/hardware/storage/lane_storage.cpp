@@ -50,6 +50,14 @@ void LaneStorage::cancel(std::uint64_t first_id, std::uint64_t last_id) {
   }
 }
 
+Bytes LaneStorage::memory_bytes() const {
+  Bytes bytes = own_memory_bytes() + taken_.capacity() * sizeof(Taken) +
+                free_places_.capacity() * sizeof(std::uint32_t) +
+                results_.capacity() * sizeof(StorageResult);
+  for (const Lane& lane : lanes_) bytes += lane.waiting.capacity() * sizeof(StorageRequest);
+  return bytes;
+}
+
 void LaneStorage::dispatch() {
   const TimeNs now_ns = steady_ns();
   for (Lane& lane : lanes_) {

@@ -28,6 +28,7 @@ class LaneStorage : public Storage {
   void wait(TimeNs at_most_ns) final;
   void wake() final;
   Bytes alignment_bytes() const final { return file_.alignment_bytes(); }
+  Bytes memory_bytes() const final;
   std::string description() const final { return own_description() + "; " + more_; }
   void add_to_description(std::string more) { more_ = std::move(more); }
 
@@ -44,6 +45,7 @@ class LaneStorage : public Storage {
   int fd() const { return file_.fd(); }
 
   virtual std::string own_description() const = 0;
+  virtual Bytes own_memory_bytes() const = 0;
   // Prepares the read of a place; the device has room for it.
   virtual void start(std::uint32_t place) = 0;
   // Hands over what was started; may be called without need.

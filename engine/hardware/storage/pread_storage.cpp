@@ -13,6 +13,7 @@ namespace leanstream::hardware {
 namespace {
 
 constexpr std::uint32_t kMostThreads = 64;
+constexpr Bytes kStackBytes = 16384;  // that a thread touches
 
 // One read a thread. Both sides hold the lock only to hand over places.
 class PreadStorage final : public LaneStorage {
@@ -34,6 +35,7 @@ class PreadStorage final : public LaneStorage {
   std::string own_description() const override {
     return fmt::format("pread: O_DIRECT, {} threads", threads_.size());
   }
+  Bytes own_memory_bytes() const override { return threads_.size() * kStackBytes; }
 
  private:
   struct Done {

@@ -54,7 +54,7 @@ std::unique_ptr<Storage> open_storage(const StorageSpec& spec) {
       storage->add_to_description(place);
       return storage;
     } catch (const UserError& error) {
-      throw UserError("storage_engine {} cannot be used: {}; storage_engine: auto takes what works",
+      throw UserError("storage engine '{}' cannot be used: {}; 'auto' takes what works",
                       spec.engine, error.what());
     }
   }

@@ -62,6 +62,9 @@ class Storage {
   // Offset, sizes and addresses of requests are multiples of this.
   virtual Bytes alignment_bytes() const = 0;
 
+  // Of its own: queues, lists, and what the system keeps of them in this process.
+  virtual Bytes memory_bytes() const = 0;
+
   // The interface, what of it is used, and why others are not: "io_uring: O_DIRECT, registered
   // arena, …".
   virtual std::string description() const = 0;

@@ -3,12 +3,9 @@
 #include <thread>
 
 #include <gmock/gmock.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 
 #include "engine/base/error.h"
+#include "tests/hardware/refuse_call.h"
 #include "tests/hardware/storage/disk_image.h"
 
 namespace leanstream::hardware {
@@ -26,17 +23,6 @@ std::string error_of(const StorageSpec& spec) {
   }
 }
 
-// This thread's system call `number` is refused from now on. False when that cannot be done.
-bool refuse(unsigned number, int error) {
-  sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1),
-                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<__u32>(error)),
-                         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
-  sock_fprog program{.len = std::size(rules), .filter = rules};
-  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 TEST(OpenStorage, AutoFallsBackAndSaysWhy) {
   const DiskImage image;
   bool refused = false;
@@ -44,17 +30,17 @@ TEST(OpenStorage, AutoFallsBackAndSaysWhy) {
   std::string by_name;
   std::string without_both;
   std::thread([&] {
-    refused = refuse(SYS_io_uring_setup, EPERM);
+    refused = refuse_call(SYS_io_uring_setup, EPERM);
     without_uring = open_storage({.path = image.path()})->description();
     by_name = error_of({.path = image.path(), .engine = "io_uring"});
-    refused &= refuse(SYS_io_setup, ENOSYS);
+    refused &= refuse_call(SYS_io_setup, ENOSYS);
     without_both = open_storage({.path = image.path()})->description();
   }).join();
   if (!refused) GTEST_SKIP() << "no system call can be refused here (seccomp)";
   EXPECT_THAT(without_uring, testing::AnyOf(StartsWith("libaio"), StartsWith("pread")));
   EXPECT_THAT(without_uring, HasSubstr("not io_uring: "));
-  EXPECT_THAT(by_name, HasSubstr("storage_engine io_uring cannot be used"));
-  EXPECT_THAT(by_name, HasSubstr("storage_engine: auto"));
+  EXPECT_THAT(by_name, HasSubstr("storage engine 'io_uring' cannot be used"));
+  EXPECT_THAT(by_name, HasSubstr("'auto' takes what works"));
   EXPECT_THAT(without_both,
               AllOf(StartsWith("pread"), HasSubstr("not libaio: this kernel has no libaio")));
 }

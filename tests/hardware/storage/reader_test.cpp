@@ -51,6 +51,7 @@ class ScriptedStorage final : public Storage {
   void wait(TimeNs) override {}
   void wake() override {}
   Bytes alignment_bytes() const override { return 512; }
+  Bytes memory_bytes() const override { return 0; }
   std::string description() const override { return "a script"; }
 
  private:
