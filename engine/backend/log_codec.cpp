@@ -1,5 +1,7 @@
 #include "engine/backend/log_codec.h"
 
+#include <bit>
+#include <cstring>
 #include <limits>
 
 #include "engine/base/check.h"
@@ -17,7 +19,8 @@ constexpr std::uint8_t kWaitTag = 255;
 constexpr std::uint64_t kStatusBits = 7;
 constexpr auto kStatuses = static_cast<std::uint64_t>(Status::timed_out) + 1;
 constexpr std::uint64_t kWork = 8, kSampled = 16, kNotRead = 32, kRequests = 64, kScores = 128;
-constexpr std::uint64_t kKnownBits = 255;
+constexpr std::uint64_t kWholeScores = 256, kNll = 512;
+constexpr std::uint64_t kKnownBits = 1023;
 
 using Bytes8 = std::array<std::byte, 8>;
 
@@ -41,6 +44,14 @@ class Out {
     varint(items.size());
     std::int64_t before = 0;
     for (const T item : items) zigzag(item - std::exchange(before, item));
+  }
+  // Items as they lie in memory, which is little-endian.
+  template <typename T>
+  void plain(std::span<const T> items) {
+    static_assert(std::endian::native == std::endian::little);
+    varint(items.size());
+    const auto bytes = std::as_bytes(items);
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
   }
 
  private:
@@ -98,6 +109,16 @@ class In {
     for (std::uint64_t i = 0; i < size; ++i) items.push_back(before = after(before, zigzag()));
     return items;
   }
+  template <typename T>
+  std::span<const T> plain(BufferPool<T>& pool) {
+    const std::uint64_t size = varint();
+    if (size > in_.size() / sizeof(T)) refuse("a list is longer than its frame");
+    auto& items = pool.take();
+    items.resize(size);
+    if (size > 0) std::memcpy(items.data(), in_.data(), size * sizeof(T));
+    in_ = in_.subspan(size * sizeof(T));
+    return items;
+  }
 
  private:
   std::span<const std::byte>& in_;
@@ -148,7 +169,15 @@ void read_completion(In& in, CodecState& state, LogBatch& batch) {
   if ((parts & kSampled) != 0) c.sampled = in.after<std::int32_t>(0, in.zigzag());
   if ((parts & kNotRead) != 0) c.not_read = in.list(batch.ids);
   if ((parts & kRequests) != 0) c.request_ns = in.list(batch.times);
-  batch.scores_hash.push_back((parts & kScores) != 0 ? in.word() : 0);
+  const std::uint64_t hash = (parts & kScores) != 0 ? in.word() : 0;
+  batch.scores_hash.push_back(hash);
+  if ((parts & kWholeScores) != 0) {
+    c.scores = in.plain(batch.codes);
+    if (c.scores.empty() || hash64(std::as_bytes(c.scores)) != hash) {
+      in.refuse("scores that do not have their hash");
+    }
+  }
+  if ((parts & kNll) != 0) c.nll = in.plain(batch.numbers);
 }
 
 }  // namespace
@@ -211,6 +240,8 @@ void LogEncoder::wait(std::span<const Completion> completions,
     if (!c.not_read.empty()) parts |= kNotRead;
     if (!c.request_ns.empty()) parts |= kRequests;
     if (scores_hash[i] != 0) parts |= kScores;
+    if (keep_ == KeepScores::whole && !c.scores.empty()) parts |= kWholeScores;
+    if (!c.nll.empty()) parts |= kNll;
     out.varint(parts);
     out.zigzag(static_cast<std::int64_t>(c.ticket - (state_.last_completion + 1)));
     out.varint(static_cast<std::uint64_t>(c.time_ns - state_.time_ns));
@@ -219,6 +250,8 @@ void LogEncoder::wait(std::span<const Completion> completions,
     if ((parts & kNotRead) != 0) out.list(c.not_read);
     if ((parts & kRequests) != 0) out.list(c.request_ns);
     if ((parts & kScores) != 0) out.word(scores_hash[i]);
+    if ((parts & kWholeScores) != 0) out.plain(c.scores);
+    if ((parts & kNll) != 0) out.plain(c.nll);
     state_.last_completion = c.ticket;
     state_.time_ns = c.time_ns;
   }

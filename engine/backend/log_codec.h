@@ -7,7 +7,8 @@
 //             zigzag   for each of those, the difference
 //             list, list    blocks and slots
 //   255     a wait has ended; varint: how many completions follow. Each is
-//             varint   status (3 bits), then a bit for each of the optional parts below
+//             varint   status (3 bits), then a bit for each of the optional parts below, from
+//                      work_ns on
 //             zigzag   ticket − (the ticket of the completion before + 1)
 //             varint   time since the completion before
 //             zigzag   work_ns
@@ -15,8 +16,11 @@
 //             list     not_read
 //             list     request_ns
 //             8 bytes  hash64 of the scores, little-endian
+//             scores   a varint, their number, and a byte for each; only in a log that holds them
+//             nll      a varint, their number, and a little-endian f32 for each
 // A list is a varint, its length, and zigzag differences from one item to the next. Unknown tags
-// and bits are refused: a later version may hold scores themselves.
+// and bits are refused: a later version may hold more. The last two parts came later: a program
+// that does not know them refuses the logs that have them.
 #pragma once
 
 #include <array>
@@ -45,8 +49,13 @@ struct CodecState {
   TimeNs time_ns = 0;
 };
 
+// What becomes of scores. Where a predictor makes them again a log needs only their hash.
+enum class KeepScores : bool { hash, whole };
+
 class LogEncoder {
  public:
+  explicit LogEncoder(KeepScores keep = KeepScores::hash) : keep_(keep) {}
+
   // Appends to `out`.
   void commands(std::span<const scheduler::Command> commands, std::vector<std::byte>& out);
   // scores_hash[i] belongs to completions[i].
@@ -54,6 +63,7 @@ class LogEncoder {
             std::span<const std::uint64_t> scores_hash, std::vector<std::byte>& out);
 
  private:
+  KeepScores keep_;
   CodecState state_;
 };
 

@@ -42,7 +42,8 @@ std::string as_text(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-LogWriter::LogWriter(const std::string& path, const std::string& header) : path_(path) {
+LogWriter::LogWriter(const std::string& path, const std::string& header, KeepScores keep)
+    : path_(path), encoder_(keep) {
   const auto parent = std::filesystem::path(path_).parent_path();
   std::error_code error;
   if (!parent.empty()) std::filesystem::create_directories(parent, error);

@@ -10,7 +10,9 @@
 //     u64  hash64 of the 16 bytes before
 //     the payload, compressed with zstd (its content size stated)
 //   header: a text (JSON) by which the reader's owner knows the run again
-//   events: log_codec.h, going on from frame to frame; a wait may be cut only at the file's end
+//   events: log_codec.h, going on from frame to frame; a wait may be cut only at the file's end.
+//     With scores themselves (KeepScores::whole) the log of a model that computed live can be
+//     played where that model is not
 //   end: commands_hash, completions_hash and results (LogEnd), each a u32 length and its bytes
 #pragma once
 
@@ -31,7 +33,7 @@ class LogWriter {
  public:
   // Creates the missing parent folders and the file. Throws UserError (as every member does) when
   // it cannot be written.
-  LogWriter(const std::string& path, const std::string& header);
+  LogWriter(const std::string& path, const std::string& header, KeepScores keep = KeepScores::hash);
   // Without finish() the log is that of a run that was cut short; what was added is in it.
   ~LogWriter();
   LogWriter(const LogWriter&) = delete;

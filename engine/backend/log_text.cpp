@@ -88,7 +88,8 @@ std::string first_field(const Completion& a, std::uint64_t a_scores, const Compl
         list_difference("not_read", a.not_read, b.not_read, sides),
         list_difference("request_ns", a.request_ns, b.request_ns, sides),
         text("the hash of the scores", fmt::format("{:016x}", a_scores),
-             fmt::format("{:016x}", b_scores))}) {
+             fmt::format("{:016x}", b_scores)),
+        list_difference("nll", a.nll, b.nll, sides)}) {
     if (!found.empty()) return found;
   }
   return "";
@@ -122,7 +123,8 @@ std::string describe(const Completion& c, std::uint64_t scores_hash) {
   if (c.work_ns != 0) text += fmt::format(", {} ns of work", c.work_ns);
   if (c.sampled != kNone) text += fmt::format(", sampled {}", c.sampled);
   if (scores_hash != 0) text += fmt::format(", scores {:016x}", scores_hash);
-  return text + list("not read", c.not_read) + list("request ns", c.request_ns);
+  return text + list("not read", c.not_read) + list("request ns", c.request_ns) +
+         list("nll", c.nll);
 }
 
 std::string difference(const Command& a, const Command& b, const Sides& sides) {

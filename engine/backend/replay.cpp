@@ -20,7 +20,8 @@ bool is_accelerator(CommandKind kind) {
 
 class ReplayBackend final : public Backend {
  public:
-  explicit ReplayBackend(const WorldSpec& spec) : log_(spec.log), scores_(spec) {}
+  explicit ReplayBackend(const WorldSpec& spec)
+      : log_(spec.log), scores_(spec), ffn_(static_cast<std::size_t>(spec.shape.ffn)) {}
 
   TimeNs now() override { return now_ns_; }
   void submit(std::span<const Command> commands) override;
@@ -30,6 +31,7 @@ class ReplayBackend final : public Backend {
  private:
   void advance();
   Command settle(const Completion& completion);
+  void check_scores(const Command& command, const Completion& completion, std::uint64_t hash) const;
   void compare_scores(const Command& prediction, Completion& completion, std::size_t index);
   [[noreturn]] void differs(const std::string& what, std::size_t completions = 0) const;
   void refuse_cut() const;
@@ -37,6 +39,7 @@ class ReplayBackend final : public Backend {
 
   LogReader log_;
   Scores scores_;
+  std::size_t ffn_;
   LogBatch batches_[2];  // what was answered last stays valid while the next is compared
   LogBatch* batch_ = &batches_[0];
   bool answered_ = true;      // batch_ is used up
@@ -103,7 +106,9 @@ std::span<const Completion> ReplayBackend::wait(TimeNs) {
       if (c.ticket != 0 || batch_->completions.size() > 1) refuse(c, "a deadline comes alone");
     } else {
       const Command command = settle(c);
-      if (command.kind == CommandKind::predict) compare_scores(command, c, i);
+      check_scores(command, c, batch_->scores_hash[i]);
+      const bool made_anew = command.kind == CommandKind::predict && c.scores.empty();
+      if (made_anew) compare_scores(command, c, i);
     }
     add_completion(hash_, c, batch_->scores_hash[i]);
   }
@@ -142,6 +147,19 @@ Command ReplayBackend::settle(const Completion& c) {
   if (c.work_ns < 0) refuse(c, "negative work");
   outstanding_.erase(found);
   return command;
+}
+
+// Scores that the log holds are as many as the command is about; only a predictor can make others.
+void ReplayBackend::check_scores(const Command& command, const Completion& c,
+                                 std::uint64_t hash) const {
+  if (hash == 0 || (command.kind == CommandKind::predict && c.scores.empty())) return;
+  std::size_t right = 0;
+  if (command.kind == CommandKind::predict) right = ffn_;
+  if (command.kind == CommandKind::end_layer) {
+    right = ffn_ * static_cast<std::size_t>(command.tokens);
+  }
+  if (c.scores.size() == right && right > 0) return;
+  refuse(c, fmt::format("{} scores of a command {}", c.scores.size(), name_of(command.kind)));
 }
 
 void ReplayBackend::compare_scores(const Command& prediction, Completion& c, std::size_t index) {

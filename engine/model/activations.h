@@ -25,6 +25,10 @@ class Activations {
   // s = |silu(gate)·up|·‖down column‖₂, stored as an index into levels(layer).
   virtual std::span<const std::uint8_t> importance(TokenId token, LayerId layer) const = 0;
 
+  // Whether importance(token, layer) is the truth once the layer has been computed. Where it is
+  // not, only a world that computes may know it (scheduler::Completion::scores).
+  virtual bool known(TokenId /*token*/, LayerId /*layer*/) const { return true; }
+
   // The kLevels importances that the codes of a layer stand for, non-decreasing, levels[0] ≥ 0.
   virtual std::span<const float> levels(LayerId layer) const = 0;
 

@@ -26,11 +26,15 @@ struct Completion {
                        // or synchronising
   std::int32_t sampled = kNone;  // head: vocabulary id, kNone when unknown
   // The spans are valid until the next wait.
-  std::span<const std::uint8_t> scores{};  // predict: one importance code a neuron, in the
-                                           // model's neuron order
-  std::span<const BlockId> not_read{};     // read: of its blocks; empty when it is ok
-  std::span<const TimeNs> request_ns{};    // read: latency of each device request, from when the
-                                           // device took it to its end; empty when unknown
+  // Importance codes in the model's neuron order: predict: one a neuron; end_layer: the truth, one
+  // a neuron for each token of the command, where the world knows it.
+  std::span<const std::uint8_t> scores{};
+  std::span<const BlockId> not_read{};   // read: of its blocks; empty when it is ok
+  std::span<const TimeNs> request_ns{};  // read: latency of each device request, from when the
+                                         // device took it to its end; empty when unknown
+  // head: −ln p of the tokens of the text up to the sampled one, as far as they are new; empty when
+  // unknown. The first head of a run with a prompt has those of tokens 1 … prompt.
+  std::span<const float> nll{};
 };
 
 }  // namespace leanstream::scheduler

@@ -19,6 +19,7 @@ void Tally::add(const Tally& o) {
   final_misses += o.final_misses;
   in_flight += o.in_flight;
   importance_share += o.importance_share;
+  importance_layers += o.importance_layers;
   computed_share += o.computed_share;
   layers += o.layers;
 }

@@ -32,8 +32,9 @@ struct Tally {
   std::int64_t demand_misses = 0;     // of them not left in the cache by an earlier token
   std::int64_t final_misses = 0;      // of them not arrived at T_F
   std::int64_t in_flight = 0;         // of final_misses
-  double importance_share = 0;        // Σ over layers of (Σs computed ÷ Σs of all neurons)
-  double computed_share = 0;          // Σ over layers of (blocks computed ÷ blocks)
+  double importance_share = 0;  // Σ over layers where it is known of (Σs computed ÷ Σs of all)
+  std::int64_t importance_layers = 0;  // how many those are
+  double computed_share = 0;           // Σ over layers of (blocks computed ÷ blocks)
   std::int64_t layers = 0;
 
   void add(const Tally& other);
@@ -58,6 +59,10 @@ struct RunMetrics {
   std::int64_t events = 0;                       // completions, prefill included
   SlotId slots_used_peak = 0;
   Histogram request_latency;  // nanoseconds, of decode
+  // Of a world that computes: what the heads sampled, from the token after the prompt (without one:
+  // token 1) on, kNone where unknown; and −ln p of tokens 1 … of the text, as far as it is known.
+  std::vector<std::int32_t> sampled;
+  std::vector<float> nll;
 };
 
 }  // namespace leanstream::scheduler

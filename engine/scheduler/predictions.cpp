@@ -46,7 +46,7 @@ void Scheduler::submit_prediction(LayerWork& work, std::int32_t feature) {
 void Scheduler::prediction_done(const Ticket& ticket, const Completion& completion) {
   predicting_ = false;
   ++tally_.predictions;
-  if (!failure_.empty()) return;
+  if (!failure_.empty() || done_) return;
   LayerWork* work = find(ticket.step);
   LEANSTREAM_CHECK(work != nullptr && !work->final, "a prediction for step {} came too late",
                    ticket.step);

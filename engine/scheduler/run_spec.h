@@ -72,6 +72,8 @@ struct RunSpec {
   SlotId slots = 0;           // the arena: memory budget ÷ block bytes
   TokenId prompt_tokens = 0;  // of `tokens`, the first ones go through prefill
   TokenId tokens = 0;
+  std::int32_t end_token =
+      kNone;             // the run ends with the token whose head samples it; kNone: never
   double density = 1.0;  // computed share of blocks, or of neurons with Select::neurons
   Select select = Select::blocks;
   FinalAt final_at = FinalAt::residual;

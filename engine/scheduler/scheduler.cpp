@@ -97,6 +97,8 @@ Scheduler::Scheduler(const RunSpec& spec, const Policies& policies)
                        spec.prompt_tokens >= 0 && spec.prompt_tokens <= spec.tokens,
                    "{} tokens of which {} prompt, from {}", spec.tokens, spec.prompt_tokens,
                    policies.activations->tokens());
+  metrics_.nll.reserve(static_cast<std::size_t>(spec.tokens));
+  metrics_.sampled.reserve(static_cast<std::size_t>(spec.tokens));
   metrics_.tokens.reserve(static_cast<std::size_t>(spec.tokens));
   metrics_.requests_by_blocks.resize(static_cast<std::size_t>(policies.loader->merge_blocks()) + 1);
   const auto steps = static_cast<std::size_t>(spec.tokens - spec.prompt_tokens) *
@@ -136,7 +138,7 @@ void Scheduler::on(std::span<const Completion> batch) {
 void Scheduler::handle(const Completion& completion) {
   const Ticket ticket = settle(completion);
   ++metrics_.events;
-  if (completion.status == Status::failed) {
+  if (completion.status == Status::failed && !done_) {
     fail(fmt::format("the device gave up on {} of layer {}", name_of(ticket.kind), ticket.layer));
   }
   switch (ticket.kind) {
@@ -147,12 +149,12 @@ void Scheduler::handle(const Completion& completion) {
     case CommandKind::release:
       return release_done(ticket, completion);
     case CommandKind::end_layer:
-      return failure_.empty() ? close_layer() : void();
+      return failure_.empty() ? close_layer(completion) : void();
     case CommandKind::predict:
       return prediction_done(ticket, completion);
     case CommandKind::head:
       tally_.accelerator_work_ns += completion.work_ns;
-      return failure_.empty() ? head_done() : void();
+      return failure_.empty() ? head_done(completion) : void();
     case CommandKind::begin_layer:
     case CommandKind::cancel:
       return;
@@ -224,15 +226,15 @@ void Scheduler::open_layer() {
 }
 
 // T_GPU(n): the sum of the layer is complete.
-void Scheduler::close_layer() {
+void Scheduler::close_layer(const Completion& completion) {
   LayerWork& work = *current_;
   LEANSTREAM_CHECK(work.unreleased() == 0 && work.segments_outstanding == 0,
                    "layer {} ends with {} blocks to compute", work.layer, work.unreleased());
   if (work.prefill) {
-    note_prompt_use(work);
+    note_prompt_use(work, completion.scores);
   } else {
     policies_.cache->used(work.layer, work.wanted, work.step);
-    note_importance(work);
+    note_importance(work, completion.scores);
   }
   drop_expired(work.layer, work.step);
   const bool last_layer = work.layer + 1 == spec_.layers;
@@ -243,25 +245,32 @@ void Scheduler::close_layer() {
   pace_.last_start_ns = now_;
 }
 
-void Scheduler::note_importance(const LayerWork& work) {
+void Scheduler::note_importance(const LayerWork& work, std::span<const std::uint8_t> scores) {
+  tally_.computed_share += static_cast<double>(work.wanted_blocks) / work.wanted.size();
+  ++tally_.layers;
+  if (scores.empty()) {
+    if (!policies_.activations->known(work.token, work.layer)) return;
+    scores = policies_.activations->importance(work.token, work.layer);
+  }
   const auto& units = truth_.units;
-  selection_.sum(work.layer, policies_.activations->importance(work.token, work.layer),
-                 truth_.units);
+  selection_.sum(work.layer, scores, truth_.units);
   const std::uint64_t all = vector_total(units);
   const std::uint64_t computed = vector_total_of(units, work.wanted.words());
   tally_.importance_share += all > 0 ? static_cast<double>(computed) / static_cast<double>(all) : 1;
-  tally_.computed_share += static_cast<double>(work.wanted_blocks) / work.wanted.size();
-  ++tally_.layers;
+  ++tally_.importance_layers;
 }
 
-// What prefill tells the cache: each prompt token used its own active set.
-void Scheduler::note_prompt_use(const LayerWork& work) {
+// What prefill tells the cache: each prompt token used its own active set. `scores` are of all
+// tokens, or empty.
+void Scheduler::note_prompt_use(const LayerWork& work, std::span<const std::uint8_t> scores) {
+  const auto ffn = static_cast<std::size_t>(spec_.geometry.ffn);
   for (TokenId t = 0; t < work.tokens; ++t) {
     if (policies_.predictor->wants_everything()) {
       truth_.wanted.fill();
     } else {
-      selection_.choose(t, work.layer, policies_.activations->importance(t, work.layer), nullptr,
-                        truth_);
+      const auto truth = scores.empty() ? policies_.activations->importance(t, work.layer)
+                                        : scores.subspan(static_cast<std::size_t>(t) * ffn, ffn);
+      selection_.choose(t, work.layer, truth, nullptr, truth_);
     }
     const StepId step = static_cast<StepId>(t) * spec_.layers + work.layer;
     policies_.cache->used(work.layer, truth_.wanted, step);
@@ -271,7 +280,9 @@ void Scheduler::note_prompt_use(const LayerWork& work) {
 }
 
 // The next token exists; T_GPU(−1) of its step.
-void Scheduler::head_done() {
+void Scheduler::head_done(const Completion& completion) {
+  metrics_.sampled.push_back(completion.sampled);
+  metrics_.nll.insert(metrics_.nll.end(), completion.nll.begin(), completion.nll.end());
   if (prefilling_) {
     end_prefill();
   } else {
@@ -282,7 +293,11 @@ void Scheduler::head_done() {
   }
   tally_ = {};
   token_start_ns_ = now_;
-  if (next_ != nullptr) return open_layer();
+  const bool answered = completion.sampled != kNone && completion.sampled == spec_.end_token;
+  if (next_ != nullptr && !answered) return open_layer();
+  // What is still being read is for a token that does not come.
+  next_ = nullptr;
+  close_part();
   metrics_.end_ns = now_;
   done_ = true;
 }

@@ -90,11 +90,11 @@ class Scheduler {
   void advance(TimeNs now);
   Phase phase() const;
   void open_layer();
-  void close_layer();
-  void note_prompt_use(const LayerWork& work);
-  void note_importance(const LayerWork& work);
+  void close_layer(const Completion& completion);
+  void note_prompt_use(const LayerWork& work, std::span<const std::uint8_t> scores);
+  void note_importance(const LayerWork& work, std::span<const std::uint8_t> scores);
   void drop_expired(LayerId layer, StepId step);
-  void head_done();
+  void head_done(const Completion& completion);
   void end_prefill();
   void fail(std::string why);
   LayerWork* find(StepId step);

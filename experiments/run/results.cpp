@@ -220,7 +220,7 @@ std::vector<Column> other_columns() {
        }},
       {"importance_share", "Σs over computed ÷ Σs over all neurons, mean over layers and tokens",
        [](const View& v) {
-         return ratio(v.d().importance_share, static_cast<double>(v.d().layers));
+         return ratio(v.d().importance_share, static_cast<double>(v.d().importance_layers));
        }},
       {"perplexity", "of the decoded tokens, where it is known", perplexity},
       {"memory_bytes_cache", "the arena: what the budget bought",
@@ -329,17 +329,18 @@ std::vector<std::vector<std::string>> token_rows(std::size_t index, const Cell& 
     row.insert(row.end(), swept.begin(), swept.end());
     row.push_back(std::to_string(token.token));
     const auto wanted = static_cast<double>(t.blocks_wanted);
-    for (const Value& value : {Value(ms(static_cast<double>(token.start_ns))),
-                               Value(ms(static_cast<double>(token.end_ns - token.start_ns))),
-                               Value(ms(static_cast<double>(t.accelerator_work_ns))),
-                               Value(ms(static_cast<double>(t.phase(Phase::stall)))),
-                               Value(ms(static_cast<double>(t.phase(Phase::prediction_wait)))),
-                               Value(static_cast<double>(t.blocks_read) * block),
-                               Value(static_cast<double>(t.blocks_redundant) * block),
-                               ratio(static_cast<double>(t.demand_misses), wanted),
-                               ratio(static_cast<double>(t.final_misses), wanted),
-                               Value(static_cast<double>(t.predictions)),
-                               ratio(t.importance_share, static_cast<double>(t.layers))}) {
+    for (const Value& value :
+         {Value(ms(static_cast<double>(token.start_ns))),
+          Value(ms(static_cast<double>(token.end_ns - token.start_ns))),
+          Value(ms(static_cast<double>(t.accelerator_work_ns))),
+          Value(ms(static_cast<double>(t.phase(Phase::stall)))),
+          Value(ms(static_cast<double>(t.phase(Phase::prediction_wait)))),
+          Value(static_cast<double>(t.blocks_read) * block),
+          Value(static_cast<double>(t.blocks_redundant) * block),
+          ratio(static_cast<double>(t.demand_misses), wanted),
+          ratio(static_cast<double>(t.final_misses), wanted),
+          Value(static_cast<double>(t.predictions)),
+          ratio(t.importance_share, static_cast<double>(t.importance_layers))}) {
       row.push_back(report::csv_number(value));
     }
   }

@@ -60,6 +60,18 @@ class RandomBatches {
     if (now_and_then()) c.not_read = list(batch.ids);
     if (now_and_then()) c.request_ns = list(batch.times);
     batch.scores_hash.push_back(now_and_then() ? random_.next_u64() : 0);
+    if (now_and_then()) {
+      auto& codes = batch.codes.take();
+      codes.resize(1 + random_.next_below(300));
+      for (auto& code : codes) code = static_cast<std::uint8_t>(random_.next_below(256));
+      c.scores = codes;
+      batch.scores_hash.back() = hash64(std::as_bytes(c.scores));
+    }
+    if (now_and_then()) {
+      auto& numbers = batch.numbers.take();
+      numbers.assign(random_.next_below(5), static_cast<float>(random_.next_unit()));
+      c.nll = numbers;
+    }
   }
 
   RandomStream random_;
@@ -94,10 +106,12 @@ std::string refusal(const std::string& path) {
   return "";
 }
 
-TEST_F(LogTest, GivesBackWhatWasWritten) {
+class LogKeepsTest : public LogTest, public testing::WithParamInterface<KeepScores> {};
+
+TEST_P(LogKeepsTest, GivesBackWhatWasWritten) {
   constexpr int kBatches = 20'000;  // several frames
   {
-    LogWriter writer(path("new/folder/a.log"), "a header");
+    LogWriter writer(path("new/folder/a.log"), "a header", GetParam());
     RandomBatches random(1);
     LogBatch batch;
     for (int i = 0; i < kBatches; ++i) {
@@ -115,6 +129,14 @@ TEST_F(LogTest, GivesBackWhatWasWritten) {
     random.fill(written);
     ASSERT_TRUE(reader.next(read)) << i;
     expect_equal(written, read);
+    for (std::size_t c = 0; c < read.completions.size(); ++c) {
+      const auto kept = read.completions[c].scores;
+      if (GetParam() == KeepScores::hash) {
+        ASSERT_TRUE(kept.empty());
+      } else {
+        ASSERT_THAT(kept, testing::ElementsAreArray(written.completions[c].scores));
+      }
+    }
   }
   EXPECT_FALSE(reader.next(read));
   EXPECT_EQ(reader.batches(), kBatches);
@@ -124,6 +146,8 @@ TEST_F(LogTest, GivesBackWhatWasWritten) {
   EXPECT_EQ(reader.end()->results, "{\"r\": 1}");
   EXPECT_FALSE(reader.next(read)) << "the end stays the end";
 }
+
+INSTANTIATE_TEST_SUITE_P(Log, LogKeepsTest, testing::Values(KeepScores::hash, KeepScores::whole));
 
 TEST_F(LogTest, EqualRunsGiveEqualBytes) {
   EXPECT_EQ(read_file(record({}, "a.log")), read_file(record({}, "b.log")));

@@ -43,11 +43,13 @@ LogTest::~LogTest() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-std::string LogTest::record(const scheduler::SmallRun& run, const std::string& name) {
+std::string LogTest::record(const scheduler::SmallRun& run, const std::string& name,
+                            KeepScores keep) {
   SmallScheduler small(run);
   scheduler::VirtualWorld world(run.costs, small.predictor(), run.ffn);
   world.fail_ticket = run.fail_ticket;
-  LogWriter log(path(name), "small");
+  world.computes = run.computes;
+  LogWriter log(path(name), "small", keep);
   RecordingBackend recording(world, log);
   backend::run(small.scheduler(), recording);
   log.finish({small.scheduler().commands_hash(), recording.completions_hash(), "{}"});
@@ -56,7 +58,19 @@ std::string LogTest::record(const scheduler::SmallRun& run, const std::string& n
 
 std::string LogTest::replay(const scheduler::SmallRun& run, const std::string& log) {
   SmallScheduler small(run);
-  const auto world = make_world("replay", small.world_spec(log));
+  return replay_in(small, small.world_spec(log), log);
+}
+
+std::string LogTest::replay_by_scores(const scheduler::SmallRun& run, const std::string& log) {
+  SmallScheduler small(run);
+  WorldSpec spec = small.world_spec(log);
+  spec.predictor = nullptr;
+  return replay_in(small, spec, log);
+}
+
+std::string LogTest::replay_in(SmallScheduler& small, const WorldSpec& spec,
+                               const std::string& log) {
+  const auto world = make_world("replay", spec);
   try {
     backend::run(small.scheduler(), *world);
   } catch (const ReplayDiffers& differs) {
@@ -67,9 +81,10 @@ std::string LogTest::replay(const scheduler::SmallRun& run, const std::string& l
 }
 
 std::string LogTest::edit(const std::string& log, const std::string& name,
-                          const std::function<void(std::int64_t, LogBatch&)>& edit) {
+                          const std::function<void(std::int64_t, LogBatch&)>& edit,
+                          KeepScores keep) {
   LogReader reader(log);
-  LogWriter writer(path(name), reader.header());
+  LogWriter writer(path(name), reader.header(), keep);
   LogBatch batch;
   for (std::int64_t i = 0; reader.next(batch); ++i) {
     edit(i, batch);

@@ -44,14 +44,20 @@ class LogTest : public testing::Test {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
   // Runs in the virtual world of tests/scheduler and records to `name`.
-  std::string record(const scheduler::SmallRun& run, const std::string& name);
+  std::string record(const scheduler::SmallRun& run, const std::string& name,
+                     KeepScores keep = KeepScores::hash);
   // Replays; "" when nothing differs, else what the replay said.
   std::string replay(const scheduler::SmallRun& run, const std::string& log);
+  // The same in a world without a predictor.
+  std::string replay_by_scores(const scheduler::SmallRun& run, const std::string& log);
 
   // Calls `edit` for every batch of a log and writes what it left, with the header and the end
   // mark as they were.
   std::string edit(const std::string& log, const std::string& name,
-                   const std::function<void(std::int64_t index, LogBatch& batch)>& edit);
+                   const std::function<void(std::int64_t index, LogBatch& batch)>& edit,
+                   KeepScores keep = KeepScores::hash);
+
+  std::string replay_in(SmallScheduler& small, const WorldSpec& world, const std::string& log);
 
  private:
   std::filesystem::path folder_;

@@ -127,6 +127,11 @@ void AnyOrderWorld::complete(const Command& c) {
     done.scores = codes;
   } else if (c.kind != CommandKind::cancel) {
     done.work_ns = choices_.pick<TimeNs>({0, 1, 50'000});
+    if (c.kind == CommandKind::head) {
+      ++heads_;
+      done.sampled = choices_.one_in(10) ? kEndToken : 1;
+      if (done.sampled == kEndToken && heads_to_end_ == 0) heads_to_end_ = heads_;
+    }
   }
   add(done);
 }

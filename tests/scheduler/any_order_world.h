@@ -14,6 +14,8 @@ namespace leanstream::scheduler {
 // lane. One completion or many are a batch. A cancel takes back any requests at a read's end.
 class AnyOrderWorld final : public backend::Backend {
  public:
+  static constexpr std::int32_t kEndToken = 5;  // what some heads sample
+
   // All outlive the world.
   AnyOrderWorld(Choices& choices, const policy::Predictor& predictor, std::int32_t ffn);
 
@@ -23,6 +25,8 @@ class AnyOrderWorld final : public backend::Backend {
 
   std::int64_t unread_blocks() const { return unread_blocks_; }  // by an error
   bool gave_up() const { return gave_up_; }  // a command failed, or a deadline passed
+  // Heads so far, up to the first that sampled kEndToken; 0: none has.
+  std::int64_t heads_to_end() const { return heads_to_end_; }
 
  private:
   struct Read {
@@ -51,6 +55,8 @@ class AnyOrderWorld final : public backend::Backend {
   std::int64_t waits_ = 0;
   std::int64_t unread_blocks_ = 0;
   bool gave_up_ = false;
+  std::int64_t heads_ = 0;
+  std::int64_t heads_to_end_ = 0;
   std::deque<Command> accelerator_, predictions_, cancels_;
   std::vector<Read> reads_;
   std::vector<Completion> batch_;

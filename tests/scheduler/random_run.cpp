@@ -61,6 +61,7 @@ void draw_rules(SmallRun& run, Choices& choices) {
   run.io_lanes = choices.pick({1, 1, 2, 3});
   run.queue_depth = choices.pick({1, 1, 2, 5});
   run.prefill_merge_blocks = choices.pick({1, 4});
+  run.end_token = choices.pick({kNone, kNone, AnyOrderWorld::kEndToken});
 }
 
 // The budget that a message names as the smallest; nothing when it is about something else.
@@ -75,6 +76,11 @@ std::optional<SlotId> smallest_named(std::string_view message) {
   return slots;
 }
 
+// Of a run to its end: the prompt has one.
+std::int64_t most_heads(const SmallRun& run) {
+  return run.tokens - run.prompt_tokens + (run.prompt_tokens > 0 ? 1 : 0);
+}
+
 // Throws UserError when it is refused.
 void run_once(SmallRun& run, Choices& choices) {
   std::optional<AnyOrderWorld> world;
@@ -85,9 +91,11 @@ void run_once(SmallRun& run, Choices& choices) {
   const bool may_fail = world->unread_blocks() > run.read_retries;
   LEANSTREAM_CHECK(failed == world->gave_up() || (failed && may_fail), "it ended with '{}'",
                    run.failure);
-  const auto decoded = static_cast<TokenId>(run.metrics.tokens.size());
-  LEANSTREAM_CHECK(failed || decoded == run.tokens - run.prompt_tokens, "{} tokens were decoded",
-                   decoded);
+  const bool ended = run.end_token != kNone && world->heads_to_end() > 0;
+  const std::int64_t heads = ended ? world->heads_to_end() : most_heads(run);
+  const auto decoded = static_cast<std::int64_t>(run.metrics.tokens.size());
+  LEANSTREAM_CHECK(failed || decoded == heads - (run.prompt_tokens > 0 ? 1 : 0),
+                   "{} tokens were decoded by {} heads", decoded, heads);
   LEANSTREAM_CHECK(run.metrics.slots_used_peak <= run.slots, "{} of {} slots were used",
                    run.metrics.slots_used_peak, run.slots);
 }
@@ -124,14 +132,14 @@ std::string describe(const SmallRun& run) {
   return fmt::format(
       "{} layers of {} neurons, k {}, {} tokens ({} prompt), density {}, {} slots, {} {} {} {} {} "
       "select {} refine {} own {} layer0 {} limit {} cancel {} sync {} publish {} scope {} lanes "
-      "{} depth {} merge {} retries {}",
+      "{} depth {} merge {} retries {} end {}",
       run.layers, run.ffn, run.block_neurons, run.tokens, run.prompt_tokens, run.density, run.slots,
       run.predictor, run.cache, run.loader, run.controller, run.placed,
       static_cast<int>(run.select), run.refine, static_cast<int>(run.final_at),
       static_cast<int>(run.layer0), static_cast<int>(run.prefetch_limit),
       static_cast<int>(run.prefetch_cancel), static_cast<int>(run.io_segment_sync),
       static_cast<int>(run.publish), static_cast<int>(run.scope), run.io_lanes, run.queue_depth,
-      run.prefill_merge_blocks, run.read_retries);
+      run.prefill_merge_blocks, run.read_retries, run.end_token);
 }
 
 bool run_in_any_order(SmallRun& run, Choices& choices) {

@@ -132,6 +132,7 @@ Completion VirtualWorld::complete(const Running& r) {
     });
     done.request_ns = latencies;
   }
+  if (computes) computes(c, done);
   if (c.ticket == fail_ticket) done.status = Status::failed;
   return done;
 }
@@ -173,6 +174,7 @@ void SmallRun::run() {
     world.emplace(costs, made, ffn);
     world->fail_ticket = fail_ticket;
     world->unreadable = unreadable;
+    world->computes = computes;
     return *world;
   });
   transcript = world->transcript;

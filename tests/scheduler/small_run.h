@@ -40,6 +40,9 @@ class SmallActivations final : public model::Activations {
     return {&codes_[row * static_cast<std::size_t>(ffn_)], static_cast<std::size_t>(ffn_)};
   }
   std::span<const float> levels(LayerId) const override { return levels_; }
+  bool known(TokenId, LayerId) const override { return knows; }
+
+  bool knows = true;
 
   // Sets the codes of one layer of one token.
   void set(TokenId token, LayerId layer, const std::vector<std::uint8_t>& codes) {
@@ -76,6 +79,9 @@ std::unique_ptr<Kind> make_policy(const std::string& yaml, const typename Kind::
 // Which of the blocks that a read has read are not there; empty: none ever.
 using Unreadable = std::function<std::vector<BlockId>(TicketId, std::span<const BlockId>)>;
 
+// What a device that computes adds to its answer. Spans are the caller's, until the run is over.
+using Computes = std::function<void(const Command&, Completion&)>;
+
 // One flash queue, one accelerator, one processor; each serves in order. A read takes `read`, then
 // `read_block` for each block. Everything that ends at one date is one batch. Keeps a transcript of
 // all commands.
@@ -93,6 +99,7 @@ class VirtualWorld final : public backend::Backend {
   std::int64_t blocks_read = 0;
   TicketId fail_ticket = 0;  // completes as failed
   Unreadable unreadable;
+  Computes computes;
 
  private:
   enum Unit : std::uint8_t { flash, accelerator, processor, none };
@@ -142,6 +149,7 @@ struct SmallRun : RunSpec {
   std::uint64_t seed = 1;
   TicketId fail_ticket = 0;
   Unreadable unreadable;
+  Computes computes;
   std::shared_ptr<SmallActivations> activations;   // random ones by default
   std::shared_ptr<policy::Predictor> predictions;  // instead of what `predictor` names
 
