@@ -6,6 +6,7 @@
 #include "engine/hardware/accelerator/faulty_accelerator.h"
 #include "engine/hardware/accelerator/registry.h"
 #include "engine/hardware/run_check.h"
+#include "engine/hardware/storage/bare_loop.h"
 #include "engine/hardware/storage/faulty_storage.h"
 #include "engine/platform/platform.h"
 #include "engine/transformer/image_layout.h"
@@ -98,6 +99,7 @@ void World::start_accelerator() {
 // The run starts when it is first asked for its time.
 TimeNs World::now() {
   if (start_ == Clock::time_point{}) {
+    cpu_before_s_ = thread_cpu_s();
     start_ = Clock::now();
     return 0;
   }
@@ -113,9 +115,11 @@ void World::submit(std::span<const Command> commands) {
         break;
       case CommandKind::predict:
         predictions_->submit(command);
+        predicting_ = true;
         break;
       default:
         accelerator_->submit(command);
+        if (command.kind != CommandKind::release) awaited_ = command.ticket;
     }
   }
   reader_->flush();
@@ -133,23 +137,36 @@ void World::collect() {
   ended_.clear();
   accelerator_->poll(ended_);
   for (const Ended& e : ended_) {
+    ended_ticket_ = e.ticket;
     batch_.push_back({.ticket = e.ticket,
                       .status = e.failed ? Status::failed : Status::ok,
                       .work_ns = e.work_ns,
                       .sampled = e.sampled});
   }
   Completion prediction;
-  if (predictions_->poll(prediction.ticket, prediction.scores)) batch_.push_back(prediction);
+  if (predictions_->poll(prediction.ticket, prediction.scores)) {
+    predicting_ = false;
+    batch_.push_back(prediction);
+  }
+}
+
+// A unit that waits for its next command is worth a processor; a queue of reads or releases is not:
+// there is always something under way that keeps the device busy.
+bool World::looks() const {
+  return predicting_ || awaited_ > ended_ticket_;
 }
 
 std::span<const Completion> World::wait(TimeNs deadline) {
   batch_.clear();
+  collect();
+  // Handing over the new reads and sleeping are one call, unless there is an answer already.
+  if (!batch_.empty()) storage_->wait(0);
   const TimeNs entered = now();
-  for (TimeNs at = entered;; at = now()) {
+  for (TimeNs at = entered; batch_.empty(); at = now()) {
+    const TimeNs left = deadline == kNever ? kNever : std::max<TimeNs>(deadline - at, 0);
+    storage_->wait(looks() && at - entered < look_ns_ ? 0 : left);
     collect();
-    if (batch_.empty() && at >= deadline) batch_.push_back({.status = Status::timed_out});
-    if (!batch_.empty()) break;
-    if (at - entered >= look_ns_) storage_->wait(deadline == kNever ? kNever : deadline - at);
+    if (batch_.empty() && left == 0) batch_.push_back({.status = Status::timed_out});
   }
   last_ns_ = std::max(now(), last_ns_ + 1);
   for (Completion& c : batch_) c.time_ns = last_ns_;
@@ -183,11 +200,13 @@ std::vector<std::pair<std::string, std::string>> World::facts() const {
   bytes("process_growth_peak", memory_.peak_growth_bytes());
   const FlashCounts& counts = reader_->counts();
   for (const auto& [name, count] :
-       {std::pair{"read_errors", counts.errors}, std::pair{"short_reads", counts.short_reads},
-        std::pair{"read_retries", counts.retries},
+       {std::pair{"requests", counts.requests}, std::pair{"read_errors", counts.errors},
+        std::pair{"short_reads", counts.short_reads}, std::pair{"read_retries", counts.retries},
         std::pair{"checksum_failures", counts.checksum_failures}}) {
     facts.emplace_back(name, std::to_string(count));
   }
+  facts.emplace_back("scheduler_thread_cpu_s",
+                     fmt::format("{:.6f}", thread_cpu_s() - cpu_before_s_));
   return facts;
 }
 

@@ -42,6 +42,7 @@ class World final : public backend::Backend {
   void start_storage(const OpenStorage& open);
   void start_accelerator();
   void collect();  // what has ended goes to batch_
+  bool looks() const;
 
   backend::WorldSpec spec_;
   ProcessMemory memory_;  // first: what follows is what it measures
@@ -55,7 +56,12 @@ class World final : public backend::Backend {
   std::unique_ptr<FlashReader> reader_;
   std::unique_ptr<Accelerator> accelerator_;
   std::unique_ptr<PredictionUnit> predictions_;
-  TimeNs look_ns_;       // how long a wait looks before it sleeps
+  double cpu_before_s_ = 0;  // of the scheduler's thread
+  TimeNs look_ns_;           // how long a wait looks before it sleeps, at most
+  // Of the accelerator: the newest command whose end others wait for (no release), and the last
+  // that has ended. They end in order.
+  TicketId awaited_ = 0, ended_ticket_ = 0;
+  bool predicting_ = false;
   TimeNs last_ns_ = -1;  // of the last batch
   std::vector<scheduler::Completion> batch_;
   std::vector<FlashEnded> flash_ended_;

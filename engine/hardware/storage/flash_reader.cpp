@@ -245,7 +245,7 @@ void FlashReader::check_blocks(Read& read, const Request& request) {
 void FlashReader::finish(Read& read) {
   const auto blocks = read.command.blocks;
   for (const Request& request : read.requests) {
-    if (request.begun) read.request_ns.push_back(request.latency_ns);
+    if (request.begun) read.request_ns.push_back(request.latency_ns), ++counts_.requests;
     if (read.status == Status::ok) continue;
     const auto bad =
         blocks.subspan(request.first + request.bad_from, request.blocks - request.bad_from);

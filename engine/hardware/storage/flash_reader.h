@@ -46,6 +46,7 @@ struct FlashEnded {
 
 // What went wrong so far, however it ended.
 struct FlashCounts {
+  std::int64_t requests = 0;           // that the device began
   std::int64_t errors = 0;             // requests that ended with a device's error, or past the end
   std::int64_t short_reads = 0;        // answers with fewer bytes than were asked for
   std::int64_t retries = 0;            // requests asked again, for the rest or after EAGAIN
@@ -59,7 +60,7 @@ class FlashReader {
 
   // Takes a read or a cancel over. Tickets rise; a command's spans stay until it has ended.
   void submit(const scheduler::Command& command);
-  // Hands the reads submitted so far to the storage: one call for a batch of commands.
+  // Submits the reads so far to the storage: one call for a batch of commands.
   void flush();
 
   // Appends what has ended since the last call. Each command ends once; a cancel takes no time.

@@ -71,7 +71,6 @@ void LaneStorage::dispatch() {
       start(place);
     }
   }
-  flush();
 }
 
 void LaneStorage::ended(std::uint32_t place, std::int64_t result) {
@@ -93,10 +92,7 @@ void LaneStorage::drain() {
 
 void LaneStorage::poll(std::vector<StorageResult>& out) {
   reap();
-  if (results_.empty()) {
-    flush();  // what the system did not take last time
-    return;
-  }
+  if (results_.empty()) return;
   const TimeNs now_ns = steady_ns();
   for (StorageResult& result : results_) {
     // Until here it is the moment at which the read began.
@@ -108,7 +104,11 @@ void LaneStorage::poll(std::vector<StorageResult>& out) {
 }
 
 void LaneStorage::wait(TimeNs at_most_ns) {
-  if (results_.empty() && at_most_ns > 0 && wake_.arm()) sleep(at_most_ns);
+  if (results_.empty() && at_most_ns > 0 && wake_.arm()) {
+    sleep(at_most_ns);
+  } else {
+    flush();
+  }
   wake_.disarm();
 }
 

@@ -48,11 +48,12 @@ class LaneStorage : public Storage {
   virtual Bytes own_memory_bytes() const = 0;
   // Prepares the read of a place; the device has room for it.
   virtual void start(std::uint32_t place) = 0;
-  // Hands over what was started; may be called without need.
+  // Hands over what was started; may be called without need. Never blocks.
   virtual void flush() = 0;
   // Calls ended() for each read that has ended. Never blocks.
   virtual void reap() = 0;
-  // Sleeps until something can be reaped, ring() is called or the time is over; may end sooner.
+  // Flushes, then sleeps until something can be reaped, ring() is called or the time is over; may
+  // end sooner.
   virtual void sleep(TimeNs at_most_ns) = 0;
   // Ends a sleep, the present or the one about to begin. From any thread.
   virtual void ring() = 0;

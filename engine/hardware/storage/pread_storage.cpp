@@ -91,6 +91,7 @@ class PreadStorage final : public LaneStorage {
   }
 
   void sleep(TimeNs at_most_ns) override {
+    flush();
     std::unique_lock lock(mutex_);
     const auto over = [&] { return rung_ || !done_.empty(); };
     if (at_most_ns == kNever) {

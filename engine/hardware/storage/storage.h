@@ -42,7 +42,9 @@ class Storage {
  public:
   virtual ~Storage() = default;
 
-  // Takes requests over in order. Never blocks: what exceeds the depth of a lane waits here.
+  // Takes requests over in order; they reach the system with the next wait, of however little time,
+  // so that handing over and sleeping are one call. Never blocks: what exceeds the depth of a lane
+  // waits here.
   virtual void submit(std::span<const StorageRequest> requests) = 0;
 
   // Takes back the requests first_id … last_id that the device has not got: their result is
@@ -52,8 +54,9 @@ class Storage {
   // Appends what has ended since the last call. Never blocks.
   virtual void poll(std::vector<StorageResult>& out) = 0;
 
-  // Sleeps until there is something to poll, wake() was called since the last return, or the time
-  // is over (kNever: no limit). May end sooner; never later because of a race.
+  // Hands over what was submitted, and what poll() made room for; then sleeps until there is
+  // something to poll, wake() was called since the last return, or the time is over (0: does not
+  // sleep, kNever: no limit). May end sooner; never later because of a race.
   virtual void wait(TimeNs at_most_ns) = 0;
 
   // Ends a wait, the present or the next. From any thread.
