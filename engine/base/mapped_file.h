@@ -19,6 +19,8 @@ class MappedFile {
 
   // Valid as long as the object lives; empty for an empty file.
   std::span<const std::byte> bytes() const { return bytes_; }
+  // `part` of bytes() leaves this process's memory until it is looked at again.
+  void forget(std::span<const std::byte> part) const;
   const std::string& path() const { return path_; }
 
  private:

@@ -1,6 +1,7 @@
 #include "engine/hardware/run_check.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/base/error.h"
 #include "engine/hardware/accelerator/registry.h"
@@ -27,9 +28,10 @@ void check_image(const model::FlashImage& image, const backend::WorldSpec& spec)
   if (g.block_bytes != spec.geometry.block_bytes) {
     throw UserError(
         "{}: its blocks have {} bytes ({} of weights in units of {}), those of the run {}: state "
-        "bytes_per_weight: {:.6g}, and a platform with flash: {{logical_block: {} B}}",
+        "bytes_per_weight: {}, and a platform with flash: {{logical_block: {} B}}",
         image.path(), g.block_bytes, g.useful_block_bytes, image.info().logical_block_bytes,
-        spec.geometry.block_bytes, image.info().shape.bytes_per_weight,
+        spec.geometry.block_bytes,
+        std::floor(image.info().shape.bytes_per_weight * 1e6) / 1e6,  // never more than there is
         image.info().logical_block_bytes);
   }
   for (LayerId l = 0; l < b.layers; ++l) {

@@ -25,7 +25,13 @@ class Input {
  public:
   explicit Input(const std::string& path)
       : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd_ < 0) throw UserError("{}: cannot open: {}", path, std::strerror(errno));
+    if (fd_ < 0) {
+      const char* what_to_do = errno == ENOENT ? " (make it with 'leanstream pack')"
+                               : errno == EACCES || errno == EPERM
+                                   ? " (chmod u+r; for a block device join the group disk)"
+                                   : "";
+      throw UserError("{}: cannot open: {}{}", path, std::strerror(errno), what_to_do);
+    }
     struct stat info {};
     const bool known = ::fstat(fd_, &info) == 0;
     device_ = known && S_ISBLK(info.st_mode);

@@ -70,6 +70,8 @@ class GgufFile {
   // Throws UserError when there is none of that name.
   const GgufTensor& tensor(std::string_view name) const;
   std::span<const std::byte> bytes(const GgufTensor& tensor) const;
+  // Its bytes have been copied: they leave this process's memory.
+  void forget(const GgufTensor& tensor) const { file_.forget(bytes(tensor)); }
   // Row `row` as f32; out.size() = row_length.
   void read_row(const GgufTensor& tensor, std::int64_t row, std::span<float> out) const;
 

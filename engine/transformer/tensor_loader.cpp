@@ -47,7 +47,9 @@ StoredMatrix TensorLoader::stored(const std::string& name, std::int64_t rows,
   const GgufTensor& tensor = require(name, rows, columns);
   each_row(tensor, [](std::int64_t, std::span<const float>) {});
   const auto bytes = file_.bytes(tensor);
-  return {tensor.type, rows, columns, {bytes.begin(), bytes.end()}};
+  StoredMatrix out{tensor.type, rows, columns, {bytes.begin(), bytes.end()}};
+  file_.forget(tensor);
+  return out;
 }
 
 const GgufTensor& TensorLoader::require(const std::string& name, std::int64_t rows,

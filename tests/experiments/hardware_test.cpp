@@ -214,7 +214,8 @@ TEST_F(HardwareTest, ADamagedBlockIsNamedWhenReadsAreChecked) {
 
 TEST_F(HardwareTest, WhatDoesNotFitIsSaidBeforeAnythingIsWritten) {
   refused({"hardware={}"}, HasSubstr("make one with 'leanstream pack' and name it"));
-  refused({"hardware.image=none.image"}, HasSubstr("none.image"));
+  refused({"hardware.image=none.image"},
+          HasSubstr("none.image: cannot open: No such file or directory (make it with "));
   refused({"hardware.image=sweep.yaml"}, HasSubstr("sweep.yaml: no flash image"));
   refused({"hardware.storage=io_urnig"}, HasSubstr("did you mean 'io_uring'?"));
   refused({"hardware.accelerator=gpu"}, HasSubstr("no accelerator 'gpu'; it has: cpu"));
