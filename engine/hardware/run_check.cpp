@@ -88,7 +88,7 @@ model::FlashImage checked_image(const backend::WorldSpec& spec) {
   if (spec.hardware == nullptr || spec.hardware->image.empty()) {
     throw UserError(
         "--backend=hardware reads a flash image: make one with 'leanstream pack' and name it in "
-        "the experiment (hardware: {{image: FILE}})");
+        "the experiment (hardware: {image: FILE})");
   }
   model::FlashImage image(spec.hardware->image);
   check_image(image, spec);

@@ -78,8 +78,7 @@ TEST_F(BrokenInputTest, NamesThatDoNotExist) {
   sweep_refused("system_changes.cache=lruu", {"unknown cache policy", "did you mean 'lru'?"});
   sweep_refused("system_changes.cach=lru", {"unknown parameter 'cach'", "did you mean 'cache'?"});
   sweep_refused("platform_changes.flash.bandwith=1 GB/s", {"did you mean 'bandwidth'?"});
-  refused({"sweep", "sweep.yaml", "--backend=hardware"},
-          {"this build has no backend 'hardware'; it has: "});
+  refused({"sweep", "sweep.yaml", "--backend=tpu"}, {"this build has no backend 'tpu'; it has: "});
   refused({"sweep", "sweep.yaml", "--backend=simm"}, {"did you mean 'sim'?"});
 }
 
