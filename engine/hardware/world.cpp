@@ -173,8 +173,8 @@ std::span<const Completion> World::wait(TimeNs deadline) {
   return batch_;
 }
 
-std::vector<std::pair<std::string, std::string>> World::facts() const {
-  std::vector<std::pair<std::string, std::string>> facts{
+World::Facts World::gather_facts() const {
+  Facts facts{
       {"storage", storage_->description()},
       {"accelerator",
        fmt::format("{}, {} threads", spec_.hardware->accelerator, spec_.hardware->threads)}};
