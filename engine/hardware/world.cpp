@@ -174,10 +174,9 @@ std::span<const Completion> World::wait(TimeNs deadline) {
 }
 
 World::Facts World::gather_facts() const {
-  Facts facts{
-      {"storage", storage_->description()},
-      {"accelerator",
-       fmt::format("{}, {} threads", spec_.hardware->accelerator, spec_.hardware->threads)}};
+  Facts facts{{"storage", storage_->description()},
+              {"accelerator", fmt::format("{}, {} threads", spec_.hardware->accelerator,
+                                          spec_.hardware->threads)}};
   const auto bytes = [&](const std::string& part, Bytes value) {
     facts.emplace_back("memory_bytes_" + part, std::to_string(value));
   };
