@@ -173,11 +173,10 @@ std::span<const Completion> World::wait(TimeNs deadline) {
   return batch_;
 }
 
-std::vector<std::pair<std::string, std::string>> World::facts() const {
-  std::vector<std::pair<std::string, std::string>> facts{
-      {"storage", storage_->description()},
-      {"accelerator",
-       fmt::format("{}, {} threads", spec_.hardware->accelerator, spec_.hardware->threads)}};
+World::Facts World::gather_facts() const {
+  Facts facts{{"storage", storage_->description()},
+              {"accelerator", fmt::format("{}, {} threads", spec_.hardware->accelerator,
+                                          spec_.hardware->threads)}};
   const auto bytes = [&](const std::string& part, Bytes value) {
     facts.emplace_back("memory_bytes_" + part, std::to_string(value));
   };

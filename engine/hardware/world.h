@@ -34,15 +34,19 @@ class World final : public backend::Backend {
   TimeNs now() override;
   void submit(std::span<const scheduler::Command> commands) override;
   std::span<const scheduler::Completion> wait(TimeNs deadline) override;
-  std::vector<std::pair<std::string, std::string>> facts() const override;
+  void ended() override { facts_ = gather_facts(); }
+  // Of the end of the run, not of what is worked out from it afterwards.
+  std::vector<std::pair<std::string, std::string>> facts() const override { return facts_; }
 
  private:
   using Clock = std::chrono::steady_clock;
+  using Facts = std::vector<std::pair<std::string, std::string>>;
 
   void start_storage(const OpenStorage& open);
   void start_accelerator();
   void collect();  // what has ended goes to batch_
   bool looks() const;
+  Facts gather_facts() const;
 
   backend::WorldSpec spec_;
   ProcessMemory memory_;  // first: what follows is what it measures
@@ -66,6 +70,7 @@ class World final : public backend::Backend {
   std::vector<scheduler::Completion> batch_;
   std::vector<FlashEnded> flash_ended_;
   std::vector<Ended> ended_;
+  Facts facts_;
 };
 
 }  // namespace leanstream::hardware

@@ -82,6 +82,7 @@ class Image {
 
 // What is drawn besides the run.
 struct Devices {
+  std::vector<std::int32_t> ids;  // of the run's tokens
   int threads = 1;
   std::uint64_t seed = 1;
   TimeNs most_delay_ns = 0;
@@ -90,9 +91,20 @@ struct Devices {
   backend::FaultPlan faults;
 };
 
-Devices draw_devices(Choices& choices) {
+// The end token, where the run has one, is the first after the prompt or a later one.
+TokenId end_of(const SmallRun& run, const std::vector<std::int32_t>& ids) {
+  const auto end = std::ranges::find(ids, run.end_token);
+  return static_cast<TokenId>(end - ids.begin());
+}
+
+Devices draw_devices(const SmallRun& run, Choices& choices) {
   using backend::Synchronisation;
   Devices devices;
+  devices.ids.assign(static_cast<std::size_t>(run.tokens), run.end_token == 7 ? 8 : 7);
+  if (run.end_token != kNone) {
+    const auto at = choices.from_to(std::max(1, run.prompt_tokens), run.tokens - 1);
+    devices.ids[static_cast<std::size_t>(at)] = run.end_token;
+  }
   devices.seed = choices.below(1U << 16);
   devices.most_delay_ns = choices.pick<TimeNs>({0, 20'000, 200'000});
   devices.synchronisation =
@@ -110,7 +122,6 @@ Devices draw_devices(Choices& choices) {
 // Throws UserError when the scheduler refuses the run; whatever else is wrong fails the test.
 void run_on(SmallRun& run, const Image& image, const Devices& devices, Seen& seen) {
   const platform::Platform platform;
-  const std::vector<std::int32_t> ids(static_cast<std::size_t>(run.tokens), 5);
   backend::HardwareSpec hardware;
   hardware.image = image.path();
   hardware.accelerator = "checked";
@@ -134,7 +145,7 @@ void run_on(SmallRun& run, const Image& image, const Devices& devices, Seen& see
     spec.io_lanes = run.io_lanes;
     spec.queue_depth = run.queue_depth;
     spec.tokens = run.tokens;
-    spec.token_ids = ids;
+    spec.token_ids = devices.ids;
     spec.hardware = &hardware;
     try {
       return world.emplace(spec, [&](const StorageSpec& storage) {
@@ -146,16 +157,17 @@ void run_on(SmallRun& run, const Image& image, const Devices& devices, Seen& see
   });
 }
 
-void check(const SmallRun& run, const Seen& seen, bool faults) {
+void check(const SmallRun& run, const Seen& seen, const Devices& devices) {
   EXPECT_EQ(seen.wrong_blocks, 0);
   EXPECT_EQ(seen.not_finite, 0);
-  if (faults) {
+  if (devices.faults.any()) {
     EXPECT_THAT(run.failure, testing::AnyOf("", testing::HasSubstr("could not be read")));
   } else {
     EXPECT_EQ(run.failure, "");
   }
   if (!run.failure.empty()) return;
-  EXPECT_EQ(run.metrics.tokens.size(), static_cast<std::size_t>(run.tokens - run.prompt_tokens));
+  const TokenId decoded = end_of(run, devices.ids) - run.prompt_tokens;
+  EXPECT_EQ(run.metrics.tokens.size(), static_cast<std::size_t>(decoded));
   std::int64_t wanted = 0;
   for (const BlockSet& set : run.final_sets) wanted += set.count();
   const std::int64_t of_prompt =
@@ -189,7 +201,7 @@ int run_both(std::uint64_t seed) {
   run.activations =
       std::make_shared<scheduler::SmallActivations>(run.tokens, run.layers, run.ffn, run.seed);
   if (run.prompt_tokens == 0) run.placed = "identity";  // others have nothing to go by
-  Devices devices = draw_devices(choices);
+  Devices devices = draw_devices(run, choices);
   SCOPED_TRACE(fmt::format("seed {}: {}", seed, scheduler::describe(run)));
   const Image image(run);
   std::vector<BlockSet> sets;
@@ -201,7 +213,7 @@ int run_both(std::uint64_t seed) {
     ++devices.seed;
     Seen seen;
     if (!run_with_room(run, image, devices, seen)) return ended;
-    check(run, seen, devices.faults.any());
+    check(run, seen, devices);
     ++ended;
     if (!run.failure.empty()) return ended;
     if (threads == 2) {
