@@ -197,7 +197,6 @@ int run_both(std::uint64_t seed) {
   Choices choices([&](std::uint64_t bound) { return random.next_below(bound); });
   SmallRun run = scheduler::draw_run(choices);
   run.stall_timeout_ns = kPatienceNs;
-  run.end_token = kNone;  // what the heads sample is the model's
   run.activations =
       std::make_shared<scheduler::SmallActivations>(run.tokens, run.layers, run.ffn, run.seed);
   if (run.prompt_tokens == 0) run.placed = "identity";  // others have nothing to go by
