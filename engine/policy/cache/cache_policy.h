@@ -30,7 +30,7 @@ struct CacheView {
   std::span<const BlockSet> evictable;  // one set a layer
   LayerId current_layer = 0;            // being computed
   // For policies that remember something between calls; both may be empty: unknown.
-  std::span<const BlockSet> resident{};       // one set a layer, what is evictable among it
+  std::span<const BlockSet> resident{};  // one set a layer, what is evictable among it
   // Of a layer, not 0: its evictable set is what it was at the last call with this version, less
   // the victims named since.
   std::span<const std::uint64_t> versions{};
