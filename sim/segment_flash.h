@@ -25,8 +25,8 @@
 #include <array>
 #include <vector>
 
-#include "sim/flash.h"
 #include "engine/base/ring.h"
+#include "sim/flash.h"
 
 namespace leanstream::sim {
 

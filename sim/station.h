@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "engine/base/ring.h"
 #include "engine/scheduler/command.h"
 #include "sim/bus.h"
-#include "engine/base/ring.h"
 
 namespace leanstream::sim {
 
