@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "engine/base/check.h"
 #include "engine/hardware/accelerator/faulty_accelerator.h"
 #include "engine/hardware/accelerator/registry.h"
 #include "engine/hardware/run_check.h"
@@ -86,7 +87,9 @@ void World::start_accelerator() {
   spec.threads = spec_.hardware->threads;
   spec.tokens = spec_.tokens;
   spec.feed.ids.assign(spec_.token_ids.begin(), spec_.token_ids.end());
+  spec.feed.sampling = {spec_.sampling.temperature, spec_.sampling.top_k, spec_.sampling.top_p};
   spec.feed.seed = spec_.seed;
+  spec.keep_nll = spec_.keep_nll;
   spec.wake = [this] { storage_->wake(); };
   accelerator_ = make_accelerator(spec_.hardware->accelerator, spec);
   if (spec_.faults.accelerator_dies_ns != kNever) {
@@ -101,7 +104,15 @@ TimeNs World::now() {
     start_ = Clock::now();
     return 0;
   }
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
+  const Clock::duration since = Clock::now() - start_ - stood_still_;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
+template <typename Work>
+void World::outside_time(const Work& work) {
+  const Clock::time_point from = Clock::now();
+  work();
+  stood_still_ += Clock::now() - from;
 }
 
 void World::submit(std::span<const Command> commands) {
@@ -112,9 +123,14 @@ void World::submit(std::span<const Command> commands) {
         reader_->submit(command);
         break;
       case CommandKind::predict:
-        predictions_->submit(command);
+        if (spec_.observer == nullptr) {
+          predictions_->submit(command);
+        } else {
+          outside_time([&] { predictions_->submit(command); });
+        }
         break;
       default:
+        computing_.push_back(command);
         accelerator_->submit(command);
     }
   }
@@ -132,14 +148,31 @@ void World::collect() {
   }
   ended_.clear();
   accelerator_->poll(ended_);
-  for (const Ended& e : ended_) {
-    batch_.push_back({.ticket = e.ticket,
-                      .status = e.failed ? Status::failed : Status::ok,
-                      .work_ns = e.work_ns,
-                      .sampled = e.sampled});
-  }
+  for (const Ended& e : ended_) add(e);
   Completion prediction;
   if (predictions_->poll(prediction.ticket, prediction.scores)) batch_.push_back(prediction);
+}
+
+// Of the accelerator.
+void World::add(const Ended& e) {
+  LEANSTREAM_CHECK(!computing_.empty() && computing_.front().ticket == e.ticket,
+                   "ticket {} has ended out of turn", e.ticket);
+  const Command command = computing_.front();
+  computing_.pop_front();
+  Completion& c = batch_.emplace_back();
+  c.ticket = e.ticket;
+  c.status = e.failed ? Status::failed : Status::ok;
+  c.work_ns = e.work_ns;
+  c.sampled = e.sampled;
+  if (e.failed) return;
+  if (command.kind == CommandKind::head) {
+    c.nll = accelerator_->nll().subspan(nll_given_);
+    nll_given_ += c.nll.size();
+  }
+  if (spec_.observer == nullptr) return;
+  outside_time([&] {
+    c.scores = spec_.observer->ended(command, {e.residual, e.importance, e.sampled});
+  });
 }
 
 std::span<const Completion> World::wait(TimeNs deadline) {

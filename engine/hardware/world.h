@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,6 +43,10 @@ class World final : public backend::Backend {
   void start_storage(const OpenStorage& open);
   void start_accelerator();
   void collect();  // what has ended goes to batch_
+  void add(const Ended& ended);
+  // The run's clock stands still while it is done.
+  template <typename Work>
+  void outside_time(const Work& work);
 
   backend::WorldSpec spec_;
   ProcessMemory memory_;  // first: what follows is what it measures
@@ -51,6 +56,7 @@ class World final : public backend::Backend {
   AlignedMemory arena_;
   std::vector<std::uint64_t> checksums_;
   Clock::time_point start_{};
+  Clock::duration stood_still_{};  // of the clock since then
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<FlashReader> reader_;
   std::unique_ptr<Accelerator> accelerator_;
@@ -58,6 +64,8 @@ class World final : public backend::Backend {
   TimeNs look_ns_;       // how long a wait looks before it sleeps
   TimeNs last_ns_ = -1;  // of the last batch
   std::vector<scheduler::Completion> batch_;
+  std::deque<scheduler::Command> computing_;  // the accelerator's, as they will end
+  std::size_t nll_given_ = 0;                 // likelihoods in completions so far
   std::vector<FlashEnded> flash_ended_;
   std::vector<Ended> ended_;
 };
