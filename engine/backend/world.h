@@ -32,6 +32,33 @@ struct PredictionCharge {
   Bytes bytes = 0;
 };
 
+// What a device has computed by a command that has just ended well.
+struct Computed {
+  // [tokens of the command, hidden] right after it; of a head the embedding of the next token [1,
+  // hidden]. Empty where the device does not say.
+  std::span<const float> residual{};
+  std::span<const float> importance{};  // end_layer of the prompt: [tokens, ffn], model's order
+  std::int32_t sampled = kNone;         // head
+};
+
+// Sees what a device computes, in the order of its commands, before the scheduler hears of it. The
+// run's clock stands still meanwhile.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // After an end_layer: the importance codes that its completion is to carry (Completion::scores),
+  // until the next end_layer; else empty.
+  virtual std::span<const std::uint8_t> ended(const scheduler::Command& command,
+                                              const Computed& computed) = 0;
+};
+
+// How a device chooses tokens that are not given (transformer::SamplingRule).
+struct Sampling {
+  double temperature = 0;
+  std::int32_t top_k = 0;
+  double top_p = 1;
+};
+
 // Real devices: which, and what is on them.
 struct HardwareSpec {
   std::string image;                // flash image of the MLPs
@@ -61,7 +88,12 @@ struct WorldSpec {
   std::int32_t queue_depth = 1;                  // of the device, for each lane
   TokenId tokens = 0;                            // of the run, the prompt included
   std::span<const std::int32_t> token_ids{};     // their vocabulary ids, as far as they are given
-  const HardwareSpec* hardware = nullptr;        // for worlds of real devices
+  Sampling sampling;                             // of the others
+  bool keep_nll = false;                         // of the given ids (Completion::nll)
+  // A live run: the predictor may look at what was observed. So it predicts when it is asked, with
+  // the run's clock standing still; what a prediction is charged takes its time as ever.
+  Observer* observer = nullptr;
+  const HardwareSpec* hardware = nullptr;  // for worlds of real devices
 };
 
 using MakeWorld = std::unique_ptr<Backend> (*)(const WorldSpec& spec);

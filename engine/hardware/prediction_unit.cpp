@@ -12,6 +12,7 @@ using transformer::MutableRows;
 
 PredictionUnit::PredictionUnit(const backend::WorldSpec& spec, std::function<void()> wake)
     : predictor_(spec.predictor),
+      live_(spec.observer != nullptr),
       wake_(std::move(wake)),
       x_(static_cast<std::size_t>(spec.shape.hidden), 1.0F),
       codes_(static_cast<std::size_t>(spec.shape.ffn)) {
@@ -37,6 +38,7 @@ void PredictionUnit::submit(const scheduler::Command& prediction) {
   LEANSTREAM_CHECK(state_.load() == idle, "ticket {} while another prediction runs",
                    prediction.ticket);
   command_ = prediction;
+  if (live_) predictor_->predict(command_.token, command_.layer, command_.feature, codes_);
   state_.store(asked);
   state_.notify_all();
 }
@@ -70,7 +72,7 @@ void PredictionUnit::predict() {
     transformer::multiply_rows(weights_, 0, weights_.rows, x,
                                MutableRows{y_.data(), 1, weights_.rows, weights_.rows});
   }
-  predictor_->predict(command_.token, command_.layer, command_.feature, codes_);
+  if (!live_) predictor_->predict(command_.token, command_.layer, command_.feature, codes_);
 }
 
 }  // namespace leanstream::hardware

@@ -15,7 +15,8 @@
 namespace leanstream::hardware {
 
 // Test predictors cost nothing real, so each prediction is accompanied by a product with as many
-// bytes of weights as the predictor it stands for would read (WorldSpec::prediction).
+// bytes of weights as the predictor it stands for would read (WorldSpec::prediction). In a live run
+// the product is all that the thread does.
 class PredictionUnit {
  public:
   // `wake` is called when a prediction has ended.
@@ -24,7 +25,7 @@ class PredictionUnit {
   PredictionUnit(const PredictionUnit&) = delete;
   PredictionUnit& operator=(const PredictionUnit&) = delete;
 
-  // The one before must have ended. Never blocks.
+  // The one before must have ended. Never blocks, but in a live run it predicts.
   void submit(const scheduler::Command& prediction);
 
   // Whether a prediction has ended since the last call; then its ticket and its codes, one a
@@ -40,6 +41,7 @@ class PredictionUnit {
   void predict();
 
   const policy::Predictor* predictor_;
+  bool live_;
   std::function<void()> wake_;
   transformer::StoredMatrix weights_;  // of the product
   std::vector<float> x_, y_;

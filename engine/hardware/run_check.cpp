@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "engine/base/error.h"
+#include "engine/base/hash.h"
 #include "engine/hardware/accelerator/registry.h"
 #include "engine/hardware/storage/storage.h"
 #include "engine/transformer/gguf.h"
@@ -43,6 +44,15 @@ void check_image(const model::FlashImage& image, const backend::WorldSpec& spec)
                       image.path(), image.info().placement, image.info().placement_source);
     }
   }
+}
+
+// What a live run computes must be one model: the image was packed from its weights.
+void check_source(const model::FlashImage& image, const backend::WorldSpec& spec) {
+  const std::string& weights = spec.hardware->weights;
+  const auto& info = image.info();
+  if (spec.observer == nullptr || hash_file(weights) == info.source_hash) return;
+  throw UserError("{}: packed from {} ({}), not from {}", image.path(), info.source,
+                  info.source_hash.empty() ? "no model" : info.source_hash, weights);
 }
 
 transformer::LlamaShape llama_shape(const model::ModelShape& shape, TokenId tokens) {
@@ -133,6 +143,7 @@ void check_run(const backend::WorldSpec& spec) {
   const transformer::LlamaShape shape = transformer::read_shape(file);
   check_weights(hardware.weights, shape, spec);
   check_tokens(spec.token_ids, shape.vocab);
+  check_source(image, spec);
 }
 
 }  // namespace leanstream::hardware

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "engine/base/check.h"
 #include "engine/hardware/accelerator/faulty_accelerator.h"
 #include "engine/hardware/accelerator/registry.h"
 #include "engine/hardware/run_check.h"
@@ -87,7 +88,9 @@ void World::start_accelerator() {
   spec.threads = spec_.hardware->threads;
   spec.tokens = spec_.tokens;
   spec.feed.ids.assign(spec_.token_ids.begin(), spec_.token_ids.end());
+  spec.feed.sampling = {spec_.sampling.temperature, spec_.sampling.top_k, spec_.sampling.top_p};
   spec.feed.seed = spec_.seed;
+  spec.keep_nll = spec_.keep_nll;
   spec.wake = [this] { storage_->wake(); };
   accelerator_ = make_accelerator(spec_.hardware->accelerator, spec);
   if (spec_.faults.accelerator_dies_ns != kNever) {
@@ -103,7 +106,15 @@ TimeNs World::now() {
     start_ = Clock::now();
     return 0;
   }
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start_).count();
+  const Clock::duration since = Clock::now() - start_ - stood_still_;
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(since).count();
+}
+
+template <typename Work>
+void World::outside_time(const Work& work) {
+  const Clock::time_point from = Clock::now();
+  work();
+  stood_still_ += Clock::now() - from;
 }
 
 void World::submit(std::span<const Command> commands) {
@@ -114,10 +125,15 @@ void World::submit(std::span<const Command> commands) {
         reader_->submit(command);
         break;
       case CommandKind::predict:
-        predictions_->submit(command);
+        if (spec_.observer == nullptr) {
+          predictions_->submit(command);
+        } else {
+          outside_time([&] { predictions_->submit(command); });
+        }
         predicting_ = true;
         break;
       default:
+        computing_.push_back(command);
         accelerator_->submit(command);
         if (command.kind != CommandKind::release) awaited_ = command.ticket;
     }
@@ -138,10 +154,7 @@ void World::collect() {
   accelerator_->poll(ended_);
   for (const Ended& e : ended_) {
     ended_ticket_ = e.ticket;
-    batch_.push_back({.ticket = e.ticket,
-                      .status = e.failed ? Status::failed : Status::ok,
-                      .work_ns = e.work_ns,
-                      .sampled = e.sampled});
+    add(e);
   }
   Completion prediction;
   if (predictions_->poll(prediction.ticket, prediction.scores)) {
@@ -154,6 +167,28 @@ void World::collect() {
 // there is always something under way that keeps the device busy.
 bool World::looks() const {
   return predicting_ || awaited_ > ended_ticket_;
+}
+
+// Of the accelerator.
+void World::add(const Ended& e) {
+  LEANSTREAM_CHECK(!computing_.empty() && computing_.front().ticket == e.ticket,
+                   "ticket {} has ended out of turn", e.ticket);
+  const Command command = computing_.front();
+  computing_.pop_front();
+  Completion& c = batch_.emplace_back();
+  c.ticket = e.ticket;
+  c.status = e.failed ? Status::failed : Status::ok;
+  c.work_ns = e.work_ns;
+  c.sampled = e.sampled;
+  if (e.failed) return;
+  if (command.kind == CommandKind::head) {
+    c.nll = accelerator_->nll().subspan(nll_given_);
+    nll_given_ += c.nll.size();
+  }
+  if (spec_.observer == nullptr) return;
+  outside_time([&] {
+    c.scores = spec_.observer->ended(command, {e.residual, e.importance, e.sampled});
+  });
 }
 
 std::span<const Completion> World::wait(TimeNs deadline) {

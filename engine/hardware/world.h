@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -47,6 +48,10 @@ class World final : public backend::Backend {
   void collect();  // what has ended goes to batch_
   bool looks() const;
   Facts gather_facts() const;
+  void add(const Ended& ended);
+  // The run's clock stands still while it is done.
+  template <typename Work>
+  void outside_time(const Work& work);
 
   backend::WorldSpec spec_;
   ProcessMemory memory_;  // first: what follows is what it measures
@@ -56,6 +61,7 @@ class World final : public backend::Backend {
   AlignedMemory arena_;
   std::vector<std::uint64_t> checksums_;
   Clock::time_point start_{};
+  Clock::duration stood_still_{};  // of the clock since then
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<FlashReader> reader_;
   std::unique_ptr<Accelerator> accelerator_;
@@ -68,6 +74,8 @@ class World final : public backend::Backend {
   bool predicting_ = false;
   TimeNs last_ns_ = -1;  // of the last batch
   std::vector<scheduler::Completion> batch_;
+  std::deque<scheduler::Command> computing_;  // the accelerator's, as they will end
+  std::size_t nll_given_ = 0;                 // likelihoods in completions so far
   std::vector<FlashEnded> flash_ended_;
   std::vector<Ended> ended_;
   Facts facts_;

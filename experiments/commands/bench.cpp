@@ -175,7 +175,7 @@ class TimedWorld final : public backend::Backend {
 };
 
 Run run_here(const run::Cell& cell, const std::string& backend, bool closely) {
-  const run::CellPolicies policies(cell);
+  const run::CellPolicies policies(cell, *cell.trace);
   const TimedPredictor predictor(policies.predictor());
   scheduler::Scheduler scheduler(cell.run_spec(), policies.view());
   auto spec = run::world_spec(cell, policies, "");

@@ -15,6 +15,7 @@
 #include "engine/transformer/forward.h"
 #include "engine/transformer/token_input.h"
 #include "experiments/commands/commands.h"
+#include "experiments/report/csv.h"
 
 namespace leanstream::commands {
 namespace {
@@ -29,7 +30,7 @@ struct EvaluateOptions {
   std::int32_t block = 1;
   std::int64_t skip = 0;
   std::int64_t limit = 0;  // 0: all
-  std::string sets, save_sets;
+  std::string sets, save_sets, save_nll;
   bool json = false;
 };
 
@@ -44,8 +45,10 @@ void check(const EvaluateOptions& o) {
       throw UserError("--density {}: it must be above 0 and at most 1", density);
     }
   }
-  if (!o.save_sets.empty() && o.densities.size() != 1) {
-    throw UserError("--save-sets needs exactly one --density, not {}", o.densities.size());
+  for (const auto& [option, path] :
+       {std::pair{"--save-sets", &o.save_sets}, std::pair{"--save-nll", &o.save_nll}}) {
+    if (path->empty() || o.densities.size() == 1) continue;
+    throw UserError("{} needs exactly one --density, not {}", option, o.densities.size());
   }
   if (o.select == "neurons" && o.block != 1) {
     throw UserError("--block {} needs --select blocks", o.block);
@@ -73,6 +76,19 @@ tf::Progress progress_of(const std::string& label) {
   };
 }
 
+// A row for each token from the second on: nll.csv of a live run without its first column.
+void write_nll(const std::string& path, const std::vector<std::int32_t>& ids,
+               const std::vector<float>& nll) {
+  if (path.empty()) return;
+  report::CsvTable table;
+  table.header = {"token", "id", "nll"};
+  for (std::size_t i = 0; i < nll.size(); ++i) {
+    table.rows.push_back({std::to_string(i + 1), std::to_string(ids[i + 1]),
+                          report::csv_number(static_cast<double>(nll[i]))});
+  }
+  table.write(path);
+}
+
 std::vector<Result> evaluate(const EvaluateOptions& o, const tf::Model& model,
                              const std::vector<std::int32_t>& ids) {
   const auto& shape = model.shape();
@@ -88,6 +104,7 @@ std::vector<Result> evaluate(const EvaluateOptions& o, const tf::Model& model,
     tf::ForcingObserver observer(sets);
     const auto nll = tf::nll_of_text(model, ids, observer, progress_of("given sets"));
     results.push_back({std::nullopt, tf::perplexity(nll, o.skip)});
+    write_nll(o.save_nll, ids, nll);
     return results;
   }
   for (const double density : o.densities) {
@@ -97,6 +114,7 @@ std::vector<Result> evaluate(const EvaluateOptions& o, const tf::Model& model,
     const auto label = fmt::format("density {}", density);
     const auto nll = tf::nll_of_text(model, ids, observer, progress_of(label));
     results.push_back({density, tf::perplexity(nll, o.skip)});
+    write_nll(o.save_nll, ids, nll);
     if (record) record->write(o.save_sets);
   }
   return results;
@@ -164,6 +182,7 @@ void add_evaluate(CLI::App& app) {
   sets->excludes(density);
   command->add_option("--save-sets", o->save_sets, "write the active sets (one density)")
       ->excludes(sets);
+  command->add_option("--save-nll", o->save_nll, "write NLL by token (CSV; one density)");
   command->add_flag("--json", o->json, "print JSON");
   command->callback([o, command] {
     if (command->count("--text") + command->count("--token-ids") == 0) {

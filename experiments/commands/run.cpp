@@ -55,11 +55,18 @@ double audited_share(const std::string& text) {
   return *share;
 }
 
+// An answer streams to the terminal as it comes.
+void print_at_once(const std::string& piece) {
+  std::fwrite(piece.data(), 1, piece.size(), stdout);
+  std::fflush(stdout);
+}
+
 void execute(const Options& options) {
   const run::Outcome outcome = run::run_experiment(options.runner);
   if (options.json) {
     std::printf("%s\n", rows_as_json(outcome.folder).c_str());
   } else {
+    if (outcome.answered) std::printf("\n\n");
     const auto results = report::Results::load(outcome.folder);
     std::printf("%s\nresults: %s/results.csv\n", report::headline_text(results).c_str(),
                 outcome.folder.c_str());
@@ -121,8 +128,9 @@ void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
            "under\n'sweep:' (sweep.NAME=[...]). Systems' and policies' parameters: leanstream "
            "list.";
   });
-  command->callback([options] {
+  command->callback([options, one_cell] {
     options->runner.command = command_line();
+    if (one_cell && !options->json) options->runner.on_text = print_at_once;
     if (options->audit) options->runner.audit = audited_share(*options->audit);
     execute(*options);
   });

@@ -39,8 +39,8 @@ std::string manifest_text(const Results& results, const char* key, const char* o
 std::string badges(const Results& results) {
   const std::string kind = results.trace_kind();
   const std::string origin = results.origin();
-  return fmt::format("<span class=\"badge{}\">{}</span>", kind == "recorded" ? "" : " weak",
-                     escape(origin));
+  const bool weak = kind != "recorded" && kind != "live";
+  return fmt::format("<span class=\"badge{}\">{}</span>", weak ? " weak" : "", escape(origin));
 }
 
 std::string plural(std::size_t count, std::string_view one) {

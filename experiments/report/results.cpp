@@ -180,6 +180,7 @@ std::size_t Results::seeds() const {
 }
 
 std::string Results::trace_kind() const {
+  if (manifest.contains("live")) return "live";
   // `traces` holds all of a sweep under their paths; a run has one `trace`.
   const auto many = manifest.find("traces");
   nlohmann::json all = nlohmann::json::array();
@@ -205,7 +206,9 @@ std::string Results::origin() const {
   }
   const std::string kind = trace_kind();
   return fmt::format("{}, {}", fmt::join(backends, " and "),
-                     kind == "unknown" ? "trace of unknown kind" : kind + " trace");
+                     kind == "live"      ? "live model"
+                     : kind == "unknown" ? "trace of unknown kind"
+                                         : kind + " trace");
 }
 
 }  // namespace leanstream::report

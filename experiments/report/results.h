@@ -51,7 +51,8 @@ struct Results {
   std::size_t seeds() const;
   // "simulated, recorded trace": the label of every plot.
   std::string origin() const;
-  // "recorded", "synthetic" or "unknown": the weakest of the traces that the manifest names.
+  // "recorded", "synthetic" or "unknown": the weakest of the traces that the manifest names; "live"
+  // when the model itself ran.
   std::string trace_kind() const;
 };
 

@@ -12,6 +12,7 @@
 #include "engine/scheduler/belady.h"
 #include "engine/scheduler/future_sets.h"
 #include "engine/scheduler/scheduler.h"
+#include "experiments/run/cell_activations.h"
 #include "experiments/run/child.h"
 #include "experiments/run/logs.h"
 #include "experiments/run/plan_search.h"
@@ -37,13 +38,16 @@ CellResult result_of(const scheduler::Scheduler& scheduler, const scheduler::Run
 }
 
 // Carries the run out; with a log, writes down what happens.
-CellResult carry_out(const Cell& cell, scheduler::Scheduler& scheduler, backend::Backend& world,
+CellResult carry_out(const Cell& cell, const model::Activations& activations,
+                     scheduler::Scheduler& scheduler, backend::Backend& world,
                      const std::string& backend_name, const std::string& log) {
   if (log.empty()) {
     backend::run(scheduler, world);
     return result_of(scheduler, cell.run_spec());
   }
-  backend::LogWriter writer(log, log_header(cell, backend_name).dump());
+  // Of a model that computes live nothing makes the scores again.
+  backend::LogWriter writer(log, log_header(cell, activations, backend_name).dump(),
+                            cell.live ? backend::KeepScores::whole : backend::KeepScores::hash);
   backend::RecordingBackend recording(world, writer);
   backend::run(scheduler, recording);
   CellResult result = result_of(scheduler, cell.run_spec());
@@ -55,7 +59,7 @@ CellResult carry_out(const Cell& cell, scheduler::Scheduler& scheduler, backend:
 PlanSequence search(const Cell& cell, std::int32_t runs) {
   const auto decode_time = [&](const PlanSequence& sequence) {
     const ChildOutcome run = in_child([&] {
-      const CellPolicies policies(cell, sequence);
+      const CellPolicies policies(cell, *cell.trace, sequence);
       scheduler::Scheduler scheduler(cell.run_spec(), policies.view());
       backend::run(scheduler, *backend::make_world("sim", world_spec(cell, policies, "")));
       const auto& m = scheduler.metrics();
@@ -64,27 +68,27 @@ PlanSequence search(const Cell& cell, std::int32_t runs) {
     if (!run.ended) throw UserError("the search for plans: {}", run.text);
     return static_cast<TimeNs>(std::stoll(run.text));
   };
-  return search_plans(cell.tokens - cell.spec.experiment.prompt_tokens, cell.model.shape.layers,
-                      runs, decode_time);
+  return search_plans(cell.tokens - cell.prompt_tokens, cell.model.shape.layers, runs, decode_time);
 }
 
 }  // namespace
 
-CellPolicies::CellPolicies(const Cell& cell, std::span<const policy::StagePlan> sequence)
-    : cell_(cell) {
+CellPolicies::CellPolicies(const Cell& cell, const model::Activations& activations,
+                           std::span<const policy::StagePlan> sequence)
+    : activations_(activations) {
   const auto spec = cell.run_spec();
   const BlockId blocks = spec.geometry.blocks_per_layer;
-  predictor_ = cell.system.predictor.make({cell.trace.get(), cell.spec.experiment.seed});
+  predictor_ = cell.system.predictor.make({&activations, cell.spec.experiment.seed});
   controller_ =
       cell.system.controller.make({spec.layers, blocks, spec.geometry.block_neurons, sequence});
   loader_ = cell.system.loader.make({spec.geometry.block_bytes});
-  future_ = std::make_unique<scheduler::FutureSets>(spec, view());
+  if (!cell.live) future_ = std::make_unique<scheduler::FutureSets>(spec, view());
   cache_ =
       cell.system.cache.make({spec.layers, blocks, spec.slots, spec.prompt_tokens, future_.get()});
 }
 
 scheduler::Policies CellPolicies::view() const {
-  return {predictor_.get(), cache_.get(), controller_.get(), loader_.get(), cell_.trace.get()};
+  return {predictor_.get(), cache_.get(), controller_.get(), loader_.get(), &activations_};
 }
 
 scheduler::RunSpec Cell::run_spec() const {
@@ -97,8 +101,9 @@ scheduler::RunSpec Cell::run_spec() const {
   const Bytes most =
       static_cast<Bytes>(run.layers + 2) * static_cast<Bytes>(geometry.blocks_per_layer);
   run.slots = static_cast<SlotId>(std::min(budget_bytes / geometry.block_bytes, most));
-  run.prompt_tokens = e.prompt_tokens;
+  run.prompt_tokens = prompt_tokens;
   run.tokens = tokens;
+  if (live) run.end_token = live->end_token;
   run.density = density;
   run.select = e.select;
   system.apply(run);
@@ -128,30 +133,43 @@ backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
   world.io_lanes = run.io_lanes;
   world.queue_depth = run.queue_depth;
   world.tokens = run.tokens;
-  world.token_ids = cell.trace->token_ids().first(static_cast<std::size_t>(run.tokens));
+  if (cell.live) {
+    world.token_ids = cell.live->ids;
+    world.sampling = cell.spec.experiment.sampling;
+    world.keep_nll = cell.live->is_text();
+  } else {
+    world.token_ids = cell.trace->token_ids().first(static_cast<std::size_t>(run.tokens));
+  }
   world.hardware = &cell.spec.experiment.hardware;
   return world;
 }
 
-CellResult run_cell(const Cell& cell, const std::string& backend_name, const LogPaths& logs) {
+CellResult run_cell(const Cell& cell, const std::string& backend_name, const LogPaths& logs,
+                    const OnText& on_text) {
   const auto from = std::chrono::steady_clock::now();
+  CellActivations source(cell);
+  if (logs.play.empty()) source.prepare(on_text);
+  const model::Activations& activations = source.view();
   PlanSequence sequence;
-  std::optional<CellPolicies> policies(std::in_place, cell);
+  std::optional<CellPolicies> policies(std::in_place, cell, activations);
   if (const std::int32_t runs = policies->controller().search_runs(); runs > 0) {
     sequence = search(cell, runs);
-    policies.emplace(cell, sequence);
+    policies.emplace(cell, activations, sequence);
   }
   scheduler::Scheduler scheduler(cell.run_spec(), policies->view());
-  const auto backend = backend::make_world(backend_name, world_spec(cell, *policies, logs.play));
+  auto world = world_spec(cell, *policies, logs.play);
+  world.observer = source.observer();
+  const auto backend = backend::make_world(backend_name, world);
   CellResult result;
   try {
-    result = carry_out(cell, scheduler, *backend, backend_name, logs.record);
+    result = carry_out(cell, activations, scheduler, *backend, backend_name, logs.record);
     const std::string others = logs.play.empty() ? "" : results_difference(logs.play, cell, result);
     if (!others.empty()) result.failure = others;
   } catch (const backend::ReplayDiffers& differs) {
     result.failure = differs.what() + other_writer(logs.play);
   }
   result.facts = backend->facts();
+  source.add_to(result);
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - from;
   result.wall_s = wall.count();
   return result;

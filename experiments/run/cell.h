@@ -1,7 +1,9 @@
 // A cell: one run with everything it needs loaded and checked.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "engine/platform/platform_file.h"
 #include "engine/scheduler/metrics.h"
 #include "experiments/run/experiment.h"
+#include "experiments/run/live_input.h"
 #include "experiments/run/system_file.h"
 #include "traces/trace.h"
 
@@ -20,12 +23,14 @@ struct Cell {
   SystemSpec system;
   model::LoadedModel model;
   platform::LoadedPlatform platform;
-  std::shared_ptr<const traces::Trace> trace;
+  std::shared_ptr<const traces::Trace> trace;  // null: live, and no placement needs one
+  std::optional<LiveInput> live;               // activations: live
   std::shared_ptr<const policy::Placement> placement;
   model::BlockGeometry geometry;
   Bytes budget_bytes = 0;
   Bytes predictor_bytes = 0;
   backend::PredictionCharge prediction;
+  TokenId prompt_tokens = 0;
   TokenId tokens = 0;
   double density = 1;
 
@@ -36,14 +41,16 @@ struct Cell {
 // cell's sizes.
 class CellPolicies {
  public:
-  // `sequence` is for a controller with search_runs() > 0 and outlives this.
-  explicit CellPolicies(const Cell& cell, std::span<const policy::StagePlan> sequence = {});
+  // `activations` are the cell's. `sequence` is for a controller with search_runs() > 0. All
+  // outlive this.
+  CellPolicies(const Cell& cell, const model::Activations& activations,
+               std::span<const policy::StagePlan> sequence = {});
   scheduler::Policies view() const;
   const policy::Predictor& predictor() const { return *predictor_; }
   const policy::Controller& controller() const { return *controller_; }
 
  private:
-  const Cell& cell_;
+  const model::Activations& activations_;
   std::unique_ptr<policy::Predictor> predictor_;
   std::unique_ptr<policy::Future> future_;
   std::unique_ptr<policy::CachePolicy> cache_;
@@ -59,14 +66,16 @@ struct CellResult {
   std::int64_t belady_misses = 0;  // the fewest any on-demand cache could have had
   double wall_s = 0;
   std::vector<std::pair<std::string, std::string>> facts;  // of the machine (Backend::facts)
+  std::string text;                                        // answered to a live run's prompt
 };
 
 // Loads what each cell names (files are read once) and checks that it fits together: the trace is
 // of the model, the prompt leaves tokens to decode, the budget lets the system proceed. Everything
-// that is wrong in any cell goes to `diagnostics`; the cells are then incomplete.
+// that is wrong in any cell goes to `diagnostics`; the cells are then incomplete. `log`: what a
+// replay plays; a live cell is then what the log says, and needs no model.
 std::vector<Cell> load_cells(const config::Document& document,
                              const std::vector<std::string>& assignments,
-                             config::Diagnostics& diagnostics);
+                             config::Diagnostics& diagnostics, const std::string& log = "");
 
 // Completion logs of a run; "" for none.
 struct LogPaths {
@@ -79,7 +88,10 @@ backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
                               const std::string& log);
 
 // Runs a cell in the world of that name. One simulated run a process. A replay that differs from
-// its log, in commands or in results, is a failed run.
-CellResult run_cell(const Cell& cell, const std::string& backend, const LogPaths& logs = {});
+// its log, in commands or in results, is a failed run. `on_text` (may be empty) gets the answer of
+// a live run piece by piece, as it comes.
+using OnText = std::function<void(const std::string& piece)>;
+CellResult run_cell(const Cell& cell, const std::string& backend, const LogPaths& logs = {},
+                    const OnText& on_text = {});
 
 }  // namespace leanstream::run

@@ -68,6 +68,45 @@ void check_name(const Experiment& experiment, const Node& node, Diagnostics& dia
   }
 }
 
+// What the source of activations needs, and what does not go with it.
+void check_activations(const Experiment& e, const Node& node, Diagnostics& diagnostics) {
+  const auto refuse = [&](const char* key, const char* why) {
+    if (const Node at = node[key]) diagnostics.error(at.position(), "'{}': {}", key, why);
+  };
+  if (e.activations == ActivationSource::trace) {
+    if (!node["trace"]) {
+      diagnostics.error(node.position(), "'trace' is missing: a text, recorded activations");
+    }
+    for (const char* key : {"prompt", "text", "chat", "sampling", "audit_every", "forced_sets"}) {
+      refuse(key, "only with activations: live, which runs the model itself");
+    }
+    return;
+  }
+  const Node at = node["activations"];
+  if (e.prompt.empty() == e.text.empty()) {
+    diagnostics.error(at.position(),
+                      "activations: live needs either 'prompt', a text that is answered, or "
+                      "'text', a file whose tokens are given");
+  } else if (e.prompt.empty()) {
+    refuse("sampling", "it chooses the tokens of an answer; those of 'text' are given");
+  } else {
+    refuse("forced_sets", "they are of the tokens of a 'text'");
+  }
+  if (e.placement.name != policy::default_placement().name && !node["trace"]) {
+    diagnostics.error(node["placement"].position(),
+                      "placement {} is fitted on a recording: name it ('trace')", e.placement.name);
+  }
+}
+
+const config::Table<backend::Sampling>& sampling_table() {
+  using S = backend::Sampling;
+  static const config::Table<S> table{
+      config::number("temperature", &S::temperature, "0: the likeliest token").range(0, 100),
+      config::integer("top_k", &S::top_k, "among the k likeliest; 0: all").range(0, 1 << 24),
+      config::ratio("top_p", &S::top_p, "within this probability").above(0)};
+  return table;
+}
+
 // `root` with the assignments applied. One to a swept parameter takes it out of the sweep; one to
 // "sweep.NAME" gives NAME, dots and all, a list.
 Node assign(Node root, const std::vector<std::string>& assignments, Diagnostics& diagnostics) {
@@ -111,7 +150,21 @@ const config::Table<Experiment>& experiment_table() {
           .range(0.1, 8),
       config::text("system", &E::system, "a system, by name or path").required(),
       changes("system_changes", &E::system_changes, "parameters of the system to change"),
-      config::text("trace", &E::trace, "recorded activations").required(),
+      config::choice("activations", &E::activations,
+                     {{"trace", ActivationSource::trace}, {"live", ActivationSource::live}},
+                     "recorded, or the model itself computes as it runs (--backend=hardware)"),
+      config::text("trace", &E::trace,
+                   "recorded activations; live runs need none but for a placement"),
+      config::text("prompt", &E::prompt, "live: what is answered"),
+      config::text("text", &E::text, "live: a file whose tokens are given; NLL of each"),
+      config::flag("chat", &E::chat, "ask in the form of the model's chat template, if it has one"),
+      config::section("sampling", &E::sampling, sampling_table(),
+                      "live: how the tokens of an answer are chosen"),
+      config::integer("audit_every", &E::audit_every,
+                      "live: true importance of every N-th token, outside the time; 0: of none")
+          .range(0, 1 << 24),
+      config::text("forced_sets", &E::forced_sets,
+                   "live: sets of 'evaluate --save-sets' as importance"),
       config::budget("memory_budget", &E::memory_budget, "memory for blocks of the MLPs")
           .required(),
       config::integer("block_neurons", &E::block_neurons, "neurons of a block (k)").range(1, 64),
@@ -121,9 +174,11 @@ const config::Table<Experiment>& experiment_table() {
                      {{"blocks", Select::blocks}, {"neurons", Select::neurons}},
                      "choose whole blocks, or neurons and every block that holds one"),
       config::ratio("density", &E::density, "computed share of blocks or neurons").above(0),
-      config::integer("prompt_tokens", &E::prompt_tokens, "tokens of the trace that are the prompt")
+      config::integer("prompt_tokens", &E::prompt_tokens,
+                      "tokens of the trace or text that are the prompt; a 'prompt' has its own")
           .range(0, 1 << 24),
-      config::integer("tokens", &E::tokens, "tokens used, prompt included; by default all")
+      config::integer("tokens", &E::tokens,
+                      "tokens used, prompt included; by default all, of an answer 256")
           .range(1, 1 << 24),
       config::integer("seed", &E::seed, "of everything random").range(0, 9e15),
       config::choice(
@@ -168,6 +223,7 @@ std::vector<CellSpec> expand(const config::Document& document,
     cell.experiment = experiment_table().read(node, diagnostics, {"kind"});
     check_name(cell.experiment, node["name"], diagnostics);
     check_faults(cell.experiment.faults, node["faults"], diagnostics);
+    check_activations(cell.experiment, node, diagnostics);
     cell.node = node;
     cells.push_back(std::move(cell));
   }

@@ -16,6 +16,12 @@
 
 namespace leanstream::run {
 
+// Where importance comes from.
+enum class ActivationSource : std::uint8_t {
+  trace,  // a recorded file
+  live,   // the model itself, computed as it runs
+};
+
 struct Experiment {
   std::string name;
   std::string description;
@@ -23,7 +29,14 @@ struct Experiment {
   std::string platform;
   std::string model;
   std::string system;
+  ActivationSource activations = ActivationSource::trace;
   std::string trace;
+  std::string prompt;
+  std::string text;
+  bool chat = true;
+  backend::Sampling sampling;
+  std::int32_t audit_every = 0;
+  std::string forced_sets;
   config::Node system_changes;
   config::Node platform_changes;
   config::MemoryBudget memory_budget;

@@ -7,6 +7,7 @@
 #include "engine/config/find_file.h"
 #include "engine/scheduler/scheduler.h"
 #include "experiments/run/cell.h"
+#include "experiments/run/cell_activations.h"
 
 namespace leanstream::run {
 namespace {
@@ -44,7 +45,6 @@ void charge_predictions(Cell& cell) {
 }
 
 void check_trace(const Cell& cell, Diagnostics& diagnostics) {
-  const Experiment& e = cell.spec.experiment;
   const Node& node = cell.spec.node;
   const auto& shape = cell.model.shape;
   const auto& traced = cell.trace->info().model;
@@ -54,21 +54,17 @@ void check_trace(const Cell& cell, Diagnostics& diagnostics) {
                       cell.trace->path(), traced.name, traced.layers, traced.hidden, traced.ffn,
                       shape.name, shape.layers, shape.hidden, shape.ffn);
   }
-  if (cell.tokens > cell.trace->tokens()) {
+  if (!cell.live && cell.tokens > cell.trace->tokens()) {
     diagnostics.error(node["tokens"].position(), "trace {} has {} tokens, not {}",
                       cell.trace->path(), cell.trace->tokens(), cell.tokens);
-  } else if (e.prompt_tokens >= cell.tokens) {
-    diagnostics.error(node["prompt_tokens"].position(),
-                      "a prompt of {} of {} tokens leaves nothing to decode", e.prompt_tokens,
-                      cell.tokens);
   }
 }
 
 class Loader {
  public:
   // With errors already reported it still looks at what the cells name, but not whether it fits.
-  Loader(const std::string& path, Diagnostics& diagnostics)
-      : path_(path), diagnostics_(diagnostics), sound_(diagnostics.empty()) {}
+  Loader(const std::string& path, const std::string& log, Diagnostics& diagnostics)
+      : path_(path), log_(log), diagnostics_(diagnostics), sound_(diagnostics.empty()) {}
 
   Cell load(const CellSpec& spec) {
     Cell cell;
@@ -132,9 +128,15 @@ class Loader {
     auto& shape = cell.model.shape;
     const auto before = diagnostics_.count();
     if (e.bytes_per_weight) shape.bytes_per_weight = *e.bytes_per_weight;
-    cell.tokens = e.tokens.value_or(cell.trace->tokens());
+    set_tokens(cell);
+    if (diagnostics_.count() != before) return;
     cell.density = cell.system.density.value_or(e.density);
-    check_trace(cell, diagnostics_);
+    if (cell.trace) check_trace(cell, diagnostics_);
+    if (cell.prompt_tokens >= cell.tokens) {
+      const Node where = node[e.prompt.empty() ? "prompt_tokens" : "prompt"];
+      diagnostics_.error(where.position(), "a prompt of {} of {} tokens leaves nothing to decode",
+                         cell.prompt_tokens, cell.tokens);
+    }
     if (e.block_neurons > shape.ffn) {
       diagnostics_.error(node["block_neurons"].position(),
                          "{} is more than the {} neurons of a layer", e.block_neurons, shape.ffn);
@@ -149,8 +151,15 @@ class Loader {
     charge_predictions(cell);
     place(cell);
     if (diagnostics_.count() != before) return;
+    const CellActivations activations(cell);
     std::optional<CellPolicies> policies;
-    at(node["system"], [&] { policies.emplace(cell); });
+    at(node["system"], [&] {
+      policies.emplace(cell, activations.view());
+      if (cell.live && policies->controller().search_runs() > 0) {
+        throw UserError("controller {}: it needs a recorded future; use it with a trace",
+                        cell.system.controller.name);
+      }
+    });
     at(node["memory_budget"], [&] {
       if (!policies) return;
       try {
@@ -161,22 +170,44 @@ class Loader {
     });
   }
 
+  void set_tokens(Cell& cell) {
+    const Experiment& e = cell.spec.experiment;
+    if (e.activations == ActivationSource::trace) {
+      cell.prompt_tokens = e.prompt_tokens;
+      cell.tokens = e.tokens.value_or(cell.trace->tokens());
+      return;
+    }
+    at(cell.spec.node["activations"], [&] {
+      const std::string text = e.text.empty() ? "" : resolve(e.text, path_);
+      if (!log_.empty()) {
+        cell.live = logged_live_input(log_, cell.model.shape);
+      } else if (text.empty() && !e.text.empty()) {
+        throw UserError("no text {} here, beside {}, or in {}", e.text, path_, config::data_root());
+      } else {
+        cell.live = read_live_input(e, text, cell.model.shape);
+      }
+      cell.prompt_tokens = cell.live->prompt_tokens;
+      cell.tokens = cell.live->tokens;
+    });
+  }
+
   // Cells that fit the same placement on the same tokens share it.
   void place(Cell& cell) {
     const Experiment& e = cell.spec.experiment;
     const Node node = cell.spec.node["placement"];
     const std::string key = fmt::format("{} {} {} {}", e.placement.resolved.dump(), e.trace,
-                                        e.prompt_tokens, cell.density);
+                                        cell.prompt_tokens, cell.density);
     auto& placement = placements_[key];
-    at(node ? node : cell.spec.node["trace"], [&] {
+    at(node ? node : cell.spec.node["model"], [&] {
       if (!placement) {
-        placement = e.placement.make({cell.trace.get(), e.prompt_tokens, cell.density});
+        placement = e.placement.make({cell.trace.get(), cell.prompt_tokens, cell.density});
       }
       cell.placement = placement;
     });
   }
 
   std::string path_;
+  std::string log_;
   Diagnostics& diagnostics_;
   bool sound_;
   bool readable_ = true;  // every file so far
@@ -188,11 +219,11 @@ class Loader {
 }  // namespace
 
 std::vector<Cell> load_cells(const config::Document& document,
-                             const std::vector<std::string>& assignments,
-                             Diagnostics& diagnostics) {
+                             const std::vector<std::string>& assignments, Diagnostics& diagnostics,
+                             const std::string& log) {
   const auto specs = expand(document, assignments, diagnostics);
   std::vector<Cell> cells;
-  Loader loader(document.path, diagnostics);
+  Loader loader(document.path, log, diagnostics);
   for (const auto& spec : specs) cells.push_back(loader.load(spec));
   return cells;
 }

@@ -14,12 +14,19 @@ using config::Json;
 
 // What names things, or is there in its resolved form.
 constexpr const char* kNotCompared[] = {
-    "name",           "description", "notes",  "platform", "platform_changes", "model",   "system",
-    "system_changes", "trace",       "tokens", "density",  "memory_budget",    "hardware"};
+    "name",    "description",   "notes",          "platform",    "platform_changes",
+    "model",   "system",        "system_changes", "trace",       "tokens",
+    "density", "memory_budget", "text",           "forced_sets", "hardware"};
+
+// What only live runs have. Logs of traces know nothing of it, the older ones among them.
+constexpr const char* kOfLiveRuns[] = {"activations", "prompt", "chat", "sampling", "audit_every"};
 
 Json experiment_json(const Experiment& experiment) {
   Json json = experiment_table().write(experiment);
   for (const char* name : kNotCompared) json.erase(name);
+  if (experiment.activations == ActivationSource::trace) {
+    for (const char* name : kOfLiveRuns) json.erase(name);
+  }
   return json;
 }
 
@@ -30,17 +37,18 @@ Json run_json(const Cell& cell) {
   for (auto* json : {&system, &platform}) {
     for (const char* name : {"description", "notes"}) json->erase(name);
   }
-  return {{"experiment", experiment_json(cell.spec.experiment)},
-          {"system", system},
-          {"model", model::table().write(cell.model.shape)},
-          {"platform", platform},
-          {"trace", {{"hash", hash_file(cell.trace->path())}}},
-          {"slots", spec.slots},
-          {"tokens", spec.tokens},
-          {"density", spec.density},
-          {"memory_budget_bytes", cell.budget_bytes},
-          {"blocks_per_layer", spec.geometry.blocks_per_layer},
-          {"block_bytes", spec.geometry.block_bytes}};
+  Json run{{"experiment", experiment_json(cell.spec.experiment)},
+           {"system", system},
+           {"model", model::table().write(cell.model.shape)},
+           {"platform", platform}};
+  if (cell.trace) run["trace"] = {{"hash", hash_file(cell.trace->path())}};
+  run.update({{"slots", spec.slots},
+              {"tokens", spec.tokens},
+              {"density", spec.density},
+              {"memory_budget_bytes", cell.budget_bytes},
+              {"blocks_per_layer", spec.geometry.blocks_per_layer},
+              {"block_bytes", spec.geometry.block_bytes}});
+  return run;
 }
 
 // By metric, and "failure". Texts as in results.csv.
@@ -106,15 +114,18 @@ Json parse_header(const std::string& path, const std::string& header) {
 
 }  // namespace
 
-Json log_header(const Cell& cell, const std::string& backend) {
-  return {{"tool", tool_json()},
-          {"name", cell.spec.experiment.name},
-          {"system", cell.system.name},
-          {"model", cell.model.shape.name},
-          {"platform", cell.platform.platform.name},
-          {"trace", cell.trace->path()},
-          {"backend", backend},
-          {"run", run_json(cell)}};
+Json log_header(const Cell& cell, const model::Activations& activations,
+                const std::string& backend) {
+  Json header{{"tool", tool_json()},
+              {"name", cell.spec.experiment.name},
+              {"system", cell.system.name},
+              {"model", cell.model.shape.name},
+              {"platform", cell.platform.platform.name},
+              {"backend", backend},
+              {"run", run_json(cell)}};
+  if (cell.trace) header["trace"] = cell.trace->path();
+  if (cell.live) header["live"] = live_json(*cell.live, activations);
+  return header;
 }
 
 void check_log(const std::string& path, const Cell& cell) {

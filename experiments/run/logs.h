@@ -10,8 +10,9 @@
 namespace leanstream::run {
 
 // The header: the tool that wrote it, and under "run" everything that decides what the scheduler
-// does, resolved.
-config::Json log_header(const Cell& cell, const std::string& backend);
+// does, resolved; of a live run also what a replay needs instead of the model.
+config::Json log_header(const Cell& cell, const model::Activations& activations,
+                        const std::string& backend);
 
 // Throws UserError when the file is no sound log, or of another run than the cell; what differs is
 // named one by one.

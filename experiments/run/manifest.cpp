@@ -32,6 +32,14 @@ Json platform_json(const platform::LoadedPlatform& p) {
   return {{"name", p.platform.name}, {"hash", p.hash}, {"provenance", provenance}};
 }
 
+Json live_json(const Cell& cell) {
+  const Experiment& e = cell.spec.experiment;
+  return {{"source", e.prompt.empty() ? "text: " + e.text : "prompt: " + e.prompt},
+          {"weights", e.hardware.weights},
+          {"prompt_tokens", cell.prompt_tokens},
+          {"tokens", cell.tokens}};
+}
+
 Json trace_json(const traces::Trace& trace) {
   const auto& info = trace.info();
   Json json{{"path", trace.path()},
@@ -50,6 +58,11 @@ Json trace_json(const traces::Trace& trace) {
 constexpr const char* kSynthetic =
     "Synthetic activations: no model computed them, so these figures show how the systems compare "
     "under the assumptions that the trace's knobs state, not what a model does.";
+
+constexpr const char* kShadow =
+    "A live run's test predictors and audits ask a resident shadow of the model, outside budget "
+    "and "
+    "time but on the same processors: its figures of quality count, those of speed do not.";
 
 // Appends an object of a cell under its name unless it is there.
 void add_once(Json& list, const std::string& name, const Json& value) {
@@ -87,8 +100,13 @@ Json manifest(const std::vector<Cell>& cells, const std::string& backend,
     add_once(platforms, cell.platform.platform.name,
              platform::table().write(cell.platform.platform));
     add_once(models, cell.model.shape.name, model::table().write(cell.model.shape));
-    if (!traces.contains(cell.trace->path())) traces[cell.trace->path()] = trace_json(*cell.trace);
-    if (cell.trace->info().kind == traces::TraceKind::kSynthetic) add_notes(notes, {kSynthetic});
+    if (cell.live) add_notes(notes, {kShadow});
+    if (cell.trace && !cell.live) {
+      if (!traces.contains(cell.trace->path())) {
+        traces[cell.trace->path()] = trace_json(*cell.trace);
+      }
+      if (cell.trace->info().kind == traces::TraceKind::kSynthetic) add_notes(notes, {kSynthetic});
+    }
     add_notes(notes, cell.system.notes);
   }
   Json configuration{{"experiment", experiment_table().write(experiment)},
@@ -96,23 +114,28 @@ Json manifest(const std::vector<Cell>& cells, const std::string& backend,
                      {"systems", systems},
                      {"models", models},
                      {"platforms", platforms}};
-  return {{"name", experiment.name},
-          {"description", experiment.description},
-          {"version", v.version},
-          {"commit", v.commit},
-          {"dirty", v.dirty},
-          {"build", v.build},
-          {"command", command},
-          {"created", utc_now()},
-          {"seed", experiment.seed},
-          {"backend", backend},
-          {"cells", cells.size()},
-          {"configuration", configuration},
-          {"platform", platform_json(first.platform)},
-          {"trace", trace_json(*first.trace)},
-          {"traces", traces},
-          {"model", first.model.shape.name},
-          {"notes", notes}};
+  Json json{{"name", experiment.name},
+            {"description", experiment.description},
+            {"version", v.version},
+            {"commit", v.commit},
+            {"dirty", v.dirty},
+            {"build", v.build},
+            {"command", command},
+            {"created", utc_now()},
+            {"seed", experiment.seed},
+            {"backend", backend},
+            {"cells", cells.size()},
+            {"configuration", configuration},
+            {"platform", platform_json(first.platform)},
+            {"traces", traces},
+            {"model", first.model.shape.name},
+            {"notes", notes}};
+  if (first.live) {
+    json["live"] = live_json(first);
+  } else {
+    json["trace"] = trace_json(*first.trace);
+  }
+  return json;
 }
 
 }  // namespace leanstream::run

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "experiments/report/csv.h"
+#include "experiments/run/likelihood.h"
 
 namespace leanstream::run {
 namespace {
@@ -75,9 +76,10 @@ Value request_latency_us(const View& v, double share) {
   return latency.count() > 0 ? Value(latency.percentile(share) * 1e-3) : std::nullopt;
 }
 
-// Known where all neurons are computed: that of the recorded model. Sets chosen in simulation
-// change what later tokens see, so their perplexity is not that of the trace.
+// Known of a live run of a text, and where all neurons are computed: that of the recorded model.
+// Sets chosen in simulation change what later tokens see, so their perplexity is not the trace's.
 Value perplexity(const View& v) {
+  if (v.cell.live) return live_perplexity(v.cell, v.m());
   if (v.d().layers == 0 || v.d().computed_share < static_cast<double>(v.d().layers) - 1e-9) {
     return std::nullopt;
   }
@@ -97,7 +99,7 @@ double cache_bytes(const View& v) {
   return v.block() * v.cell.run_spec().slots;
 }
 double kv_bytes(const View& v) {
-  return v.cell.model.shape.kv_bytes_per_token() * v.cell.tokens;
+  return v.cell.model.shape.kv_bytes_per_token() * (v.cell.prompt_tokens + v.tokens());
 }
 
 struct Column {

@@ -9,8 +9,9 @@
 #include "engine/base/error.h"
 #include "experiments/report/csv.h"
 #include "experiments/run/audit.h"
-#include "experiments/run/cell.h"
+#include "experiments/run/cell_activations.h"
 #include "experiments/run/child.h"
+#include "experiments/run/likelihood.h"
 #include "experiments/run/logs.h"
 #include "experiments/run/manifest.h"
 #include "experiments/run/progress.h"
@@ -25,21 +26,29 @@ using Clock = std::chrono::steady_clock;
 constexpr double kWriteEveryS = 5;
 
 struct Tables {
-  report::CsvTable results, tokens, timing, facts;
+  report::CsvTable results, tokens, timing, facts, nll;
 
   explicit Tables(const Cell& cell) {
     results.header = result_header(cell);
     tokens.header = token_header(cell);
     timing.header = timing_header();
     facts.header = facts_header();
+    nll.header = nll_header();
   }
   void write(const std::string& folder) const {
     results.write(folder + "/results.csv");
     tokens.write(folder + "/tokens.csv");
     timing.write(folder + "/timing.csv");
     if (!facts.rows.empty()) facts.write(folder + "/facts.csv");
+    if (!nll.rows.empty()) nll.write(folder + "/nll.csv");
   }
 };
+
+using Rows = std::vector<std::vector<std::string>>;
+
+void append(const Json& rows, report::CsvTable& table) {
+  for (auto& row : rows.get<Rows>()) table.rows.push_back(std::move(row));
+}
 
 std::string label(const Cell& cell) {
   std::string text = cell.system.name;
@@ -49,14 +58,20 @@ std::string label(const Cell& cell) {
   return text;
 }
 
+// Where the answer of a live run goes.
+struct Answer {
+  OnText on_text;    // as it comes; may be empty
+  std::string path;  // all of it; "": nowhere
+};
+
 std::string run_in_child(std::size_t index, const Cell& cell, const std::string& backend,
-                         const LogPaths& logs) {
-  const CellResult result = run_cell(cell, backend, logs);
-  return Json{{"result", result_row(cell, result, backend)},
-              {"tokens", token_rows(index, cell, result)},
-              {"timing", timing_row(index, result)},
-              {"facts", facts_rows(index, result)},
-              {"failure", result.failure}}
+                         const LogPaths& logs, const Answer& answer = {}) {
+  const CellResult result = run_cell(cell, backend, logs, answer.on_text);
+  if (!result.text.empty() && !answer.path.empty()) write_file(answer.path, result.text);
+  return Json{
+      {"result", result_row(cell, result, backend)}, {"tokens", token_rows(index, cell, result)},
+      {"timing", timing_row(index, result)},         {"facts", facts_rows(index, result)},
+      {"nll", nll_rows(index, cell, result)},        {"failure", result.failure}}
       .dump();
 }
 
@@ -65,9 +80,12 @@ void check_devices(const std::string& backend, const std::vector<Cell>& cells) {
   const backend::CheckRun check = backend::run_check(backend);
   if (check == nullptr) return;
   for (const Cell& cell : cells) {
-    const CellPolicies policies(cell);
+    CellActivations activations(cell);
+    const CellPolicies policies(cell, activations.view());
+    auto spec = world_spec(cell, policies, "");
+    spec.observer = activations.observer();
     try {
-      check(world_spec(cell, policies, ""));
+      check(spec);
     } catch (const UserError& error) {
       if (cells.size() == 1) throw;
       throw UserError("{}: {}", label(cell), error.what());
@@ -132,13 +150,10 @@ std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::st
   if (outcome.ended) {
     const Json json = Json::parse(outcome.text);
     row = json["result"].get<std::vector<std::string>>();
-    for (const auto& token : json["tokens"]) {
-      tables.tokens.rows.push_back(token.get<std::vector<std::string>>());
-    }
+    append(json["tokens"], tables.tokens);
     tables.timing.rows.push_back(json["timing"].get<std::vector<std::string>>());
-    for (const auto& fact : json["facts"]) {
-      tables.facts.rows.push_back(fact.get<std::vector<std::string>>());
-    }
+    append(json["facts"], tables.facts);
+    append(json["nll"], tables.nll);
     failure = json["failure"].get<std::string>();
   } else {
     row = result_row(cell, CellResult{}, backend);
@@ -152,14 +167,39 @@ std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::st
   return failure;
 }
 
-}  // namespace
+// Removes what an earlier run has left in the folder, but its logs.
+void clear(const std::string& folder) {
+  std::error_code ignored;
+  for (const char* old :
+       {"results.csv", "tokens.csv", "timing.csv", "facts.csv", "nll.csv", "report.html"}) {
+    std::filesystem::remove(folder + "/" + old, ignored);
+  }
+  for (const auto& file : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = file.path().filename();
+    const bool is_answer = name.starts_with("text") && file.path().extension() == ".txt";
+    if (is_answer) std::filesystem::remove(file.path(), ignored);
+  }
+}
 
-Outcome run_experiment(const RunnerOptions& options) {
+// A live model computes on a device; what a log has of it can be played.
+void check_live(const RunnerOptions& options, const std::vector<Cell>& cells) {
+  if (options.backend == "hardware" || options.backend == "replay") return;
+  for (const Cell& cell : cells) {
+    if (!cell.live) continue;
+    throw UserError(
+        "activations: live runs the model itself, which backend '{}' does not compute; use "
+        "--backend=hardware",
+        options.backend);
+  }
+}
+
+std::vector<Cell> checked_cells(const RunnerOptions& options) {
   backend::check_world(options.backend, options.logs.play);
   config::Diagnostics diagnostics;
-  const auto cells = load_cells(config::load_document(options.experiment, diagnostics),
-                                options.assignments, diagnostics);
+  auto cells = load_cells(config::load_document(options.experiment, diagnostics),
+                          options.assignments, diagnostics, options.logs.play);
   diagnostics.throw_if_any();
+  check_live(options, cells);
   if (options.one_cell && cells.size() != 1) {
     throw UserError(
         "{} has {} cells; set the swept parameters (key=value) so that one is left, or "
@@ -168,13 +208,17 @@ Outcome run_experiment(const RunnerOptions& options) {
   }
   check_devices(options.backend, cells);
   check_logs(options, cells);
+  return cells;
+}
+
+}  // namespace
+
+Outcome run_experiment(const RunnerOptions& options) {
+  const auto cells = checked_cells(options);
   Outcome outcome;
   outcome.cells = cells.size();
   outcome.folder = options.out.empty() ? "out/" + cells.front().spec.experiment.name : options.out;
-  for (const char* old : {"results.csv", "tokens.csv", "timing.csv", "facts.csv", "report.html"}) {
-    std::error_code ignored;
-    std::filesystem::remove(outcome.folder + "/" + old, ignored);
-  }
+  clear(outcome.folder);
   write_file(outcome.folder + "/manifest.json",
              manifest(cells, options.backend, options.command).dump(2) + "\n");
   Tables tables(cells.front());
@@ -189,8 +233,12 @@ Outcome run_experiment(const RunnerOptions& options) {
     const bool twice = std::binary_search(audited.begin(), audited.end(), i);
     if (twice && logs.record.empty())
       logs.record = fmt::format("{}/audit-{}-first.log", outcome.folder, i);
+    const Answer answer{
+        options.on_text,
+        outcome.folder + (cells.size() == 1 ? "/text.txt" : fmt::format("/text-{}.txt", i))};
     const ChildOutcome child =
-        in_child([&] { return run_in_child(i, cell, options.backend, logs); });
+        in_child([&] { return run_in_child(i, cell, options.backend, logs, answer); });
+    outcome.answered = outcome.answered || std::filesystem::exists(answer.path);
     const std::string why = collect(child, cell, options.backend, tables);
     if (!why.empty()) outcome.failures.push_back(fmt::format("{}: {}", label(cell), why));
     outcome.bug = outcome.bug || (!child.ended && child.status != 2 && !was_killed(child));

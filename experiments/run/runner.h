@@ -16,6 +16,7 @@ struct RunnerOptions {
   std::string command;    // as typed, for the manifest
   bool one_cell = false;  // refuse what is more than one run
   LogPaths logs;          // of the one cell
+  OnText on_text;         // gets the answer of a live run; may be empty
   double audit = 0;       // share of the cells that are run twice and compared; 0: none
 };
 
@@ -24,13 +25,15 @@ struct Outcome {
   std::size_t cells = 0;
   std::vector<std::string> failures;  // a sentence for each cell that did not end well
   bool bug = false;                   // one of them was ours
+  bool answered = false;              // a prompt: its text is in the folder
   std::size_t audited = 0;
   std::vector<std::string> differences;  // that the audit found, a text for each cell
 };
 
 // Writes manifest.json first, then results.csv, tokens.csv, timing.csv and, of real devices,
-// facts.csv, complete after every
-// few cells, so that an interrupted sweep keeps what it has. A failed cell has a row that says so.
+// facts.csv, of live runs nll.csv (a text) or text.txt (an answer; text-CELL.txt in a sweep),
+// complete after every few cells, so that an interrupted sweep keeps what it has. A failed cell has
+// a row that says so.
 // Throws UserError for wrong input before anything is written.
 Outcome run_experiment(const RunnerOptions& options);
 
