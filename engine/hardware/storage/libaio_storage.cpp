@@ -28,7 +28,7 @@ class LibaioStorage final : public LaneStorage {
   std::string own_description() const override { return "libaio: O_DIRECT"; }
   Bytes own_memory_bytes() const override {
     // The events once more: the ring that the kernel maps.
-    return calls_.size() * (sizeof(iocb) + sizeof(iocb*)) + 2 * events_.size() * sizeof(io_event);
+    return calls_.size() * (sizeof(iocb) + sizeof(void*)) + 2 * events_.size() * sizeof(io_event);
   }
 
  private:
