@@ -9,7 +9,6 @@
 
 namespace leanstream::sim {
 
-inline constexpr double kNsPerSecond = 1e9;
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Dates nearer than this are the same: rounding noise of a clock in seconds.
 inline constexpr double kSameS = 1e-12;

@@ -47,7 +47,7 @@ class NullBackend final : public Backend {
   std::vector<Completion> batch_;
 };
 
-[[maybe_unused]] const bool kRegistered =
+[[maybe_unused]] const bool kNullRegistered =
     register_world("null", "everything completes at once: the cost of the core alone",
                    [](const WorldSpec& spec) -> std::unique_ptr<Backend> {
                      return std::make_unique<NullBackend>(spec);

@@ -194,7 +194,7 @@ void ReplayBackend::ended() {
   }
 }
 
-[[maybe_unused]] const bool kRegistered = register_world(
+[[maybe_unused]] const bool kReplayRegistered = register_world(
     "replay", "a completion log (--log), checked command by command",
     [](const WorldSpec& spec) -> std::unique_ptr<Backend> {
       return std::make_unique<ReplayBackend>(spec);

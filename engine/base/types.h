@@ -15,6 +15,7 @@ using TokenId = std::int32_t;  // index of a token in a run (not a vocabulary id
 using StepId = std::int64_t;   // token · layers + layer: one MLP of one token
 using TicketId = std::uint64_t;
 
+inline constexpr TimeNs kNsPerSecond = 1'000'000'000;
 inline constexpr TimeNs kNever = std::numeric_limits<TimeNs>::max();
 inline constexpr std::int32_t kNone = -1;
 

@@ -55,7 +55,7 @@ BlockLayout packed_layout(const MlpTypes& types, StoreAs as, std::int32_t hidden
   if (as == StoreAs::as_is) {
     if (!in_groups_only(types.down)) return layout;
     layout.down_in_groups = own_order && k % kBlockWeights == 0;
-    if (!layout.down_in_groups) layout.down = TensorType::kF16;
+    if (!layout.down_in_groups) layout.down = TensorType::kF32;
     return layout;
   }
   const TensorType type = as == StoreAs::f16 ? TensorType::kF16 : TensorType::kQ8_0;

@@ -29,7 +29,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr TokenId kPrompt = 8;
 constexpr double kMsPerS = 1e3;
-constexpr double kNsPerS = 1e9;
 
 // Mistral-7B, density 0.25, budget 20 % of the MLPs, 8 segments of each kind: up to 8 refinements
 // a layer.
@@ -234,7 +233,7 @@ Json measure(const Case& c, const run::Cell& cell, const Options& o) {
           {"ms_per_token_most", *most / tokens * kMsPerS},
           {"tokens_per_s", tokens / wall_s},
           {"events_per_token", run.events / tokens},
-          {"ns_per_event", wall_s / run.events * kNsPerS},
+          {"ns_per_event", wall_s / run.events * kNsPerSecond},
           {"predictions_per_token", run.predictions / tokens},
           {"core_ms", close.wall_s / tokens * kMsPerS - predictor_ms - world_ms},
           {"world_ms", world_ms},

@@ -149,24 +149,24 @@ TEST_F(HardwareTest, FactsNameTheDevicesAndTheirMemory) {
 }
 
 TEST_F(HardwareTest, FaultsAreSurvivedAndTheLogRepeatsThem) {
-  const std::vector<std::pair<Words, const char*>> plans{
-      {{"faults.read_error=5%"}, "read_errors"},
-      {{"faults.short_read=10%"}, "short_reads"},
-      {{"faults.late=30%", "faults.late_by=2 ms"}, ""},
-      {{"faults.stall_from=2 ms", "faults.stall_for=50 ms"}, ""},
+  const std::vector<std::pair<Words, bool>> plans{
+      {{"faults.read_error=5%"}, true},
+      {{"faults.short_read=10%"}, true},
+      {{"faults.late=30%", "faults.late_by=2 ms"}, false},
+      {{"faults.stall_from=2 ms", "faults.stall_for=50 ms"}, false},
       {{"faults.collapse_from=0 ms", "faults.collapse_to=40 ms", "faults.collapse_factor=0.002"},
-       ""}};
-  for (const auto& [plan, counted] : plans) {
+       false}};
+  const std::string budget = "50% of mlp";  // hundreds of reads, of which some are sure to fail
+  for (const auto& [plan, fails] : plans) {
     for (const char* system : {"llm_in_a_flash", "leanstream"}) {
       SCOPED_TRACE(plan.front() + ", " + system);
-      Words words = on_hardware({"--log-completions", "a.log"}, system);
+      Words words = on_hardware({"--log-completions", "a.log"}, system, budget);
       words.insert(words.end(), plan.begin(), plan.end());
       const Ended ended = run(words);
       ASSERT_EQ(ended.status, 0) << ended.err;
-      if (*counted != '\0') {
-        EXPECT_GT(figure(counted), 0);
-      }
-      expect_replay("a.log", system, "75% of mlp", plan);
+      // A short read of a single block has nothing left of it.
+      EXPECT_EQ(figure("read_errors") + figure("short_reads") > 0, fails);
+      expect_replay("a.log", system, budget, plan);
     }
   }
 }

@@ -321,12 +321,11 @@ TEST_F(LiveSmolLm2Test, EveryNeuronComputedIsTheModel) {
 TEST_F(LiveSmolLm2Test, ForcedSetsAreEvaluates) {
   evaluate({"--density", "0.3", "--save-sets", "s.safetensors"});
   pack(transformer::smollm2_path(), 1);
-  const Ended ended = smollm2(1, "1.0833333333333333",
+  const Ended ended = smollm2(1, "1.75",
                               {"density=30%", "memory_budget=50% of mlp",
                                "system_changes.predictor=oracle", "forced_sets=s.safetensors"});
   ASSERT_EQ(ended.status, 0) << ended.err;
-  // Down columns of single neurons cannot be stored as they are; as F16 they are rounded.
-  EXPECT_LT(nll_difference("e.csv", "o/nll.csv"), 1e-2);
+  EXPECT_LT(nll_difference("e.csv", "o/nll.csv"), 2e-3);
 }
 
 }  // namespace

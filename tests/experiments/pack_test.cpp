@@ -58,12 +58,12 @@ class PackTest : public ProgramTest {
 TEST_F(PackTest, AModelFileAsItIs) {
   write_model(transformer::TensorType::kQ4_1);
   const json one = packed({"model.gguf", "--logical-block", "512"});
-  EXPECT_EQ(one.at("weights").at("down"), "F16");
+  EXPECT_EQ(one.at("weights").at("down"), "F32");
   EXPECT_THAT(one.at("weights").at("note").get<std::string>(), HasSubstr("32 neighbouring"));
-  // Two rows of 64 weights of 5 bits, 40 bytes each, and a column of 128 bytes.
-  EXPECT_EQ(one.at("useful_block_bytes"), 208);
+  // Two rows of 64 weights of 5 bits, 40 bytes each, and a column of 256 bytes.
+  EXPECT_EQ(one.at("useful_block_bytes"), 336);
   EXPECT_EQ(one.at("block_bytes"), 512);
-  EXPECT_DOUBLE_EQ(one.at("read_amplification"), 512 / 208.0);
+  EXPECT_DOUBLE_EQ(one.at("read_amplification"), 512 / 336.0);
   const json groups = packed({"model.gguf", "--block-neurons", "32", "--logical-block", "512"});
   EXPECT_EQ(groups.at("weights").at("down"), "Q4_1");
   EXPECT_EQ(groups.at("weights").at("down_in_groups"), true);

@@ -19,9 +19,8 @@
 namespace leanstream::hardware {
 
 inline std::timespec timespec_of(TimeNs ns) {
-  constexpr TimeNs kNsPerS = 1'000'000'000;
-  return {.tv_sec = static_cast<std::time_t>(ns / kNsPerS),
-          .tv_nsec = static_cast<long>(ns % kNsPerS)};
+  return {.tv_sec = static_cast<std::time_t>(ns / kNsPerSecond),
+          .tv_nsec = static_cast<long>(ns % kNsPerSecond)};
 }
 
 class AioContext {

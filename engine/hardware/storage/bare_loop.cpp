@@ -24,8 +24,6 @@ double thread_cpu_s() {
 #ifdef LEANSTREAM_HAVE_LIBURING
 namespace {
 
-constexpr TimeNs kNsPerS = 1'000'000'000;
-
 class BareLoop {
  public:
   explicit BareLoop(const LoopSpec& spec)
@@ -50,7 +48,7 @@ class BareLoop {
   LoopResult run() {
     const double cpu_s = thread_cpu_s();
     const TimeNs from_ns = steady_ns();
-    const TimeNs end_ns = from_ns + static_cast<TimeNs>(spec_.seconds * double{kNsPerS});
+    const TimeNs end_ns = from_ns + static_cast<TimeNs>(spec_.seconds * kNsPerSecond);
     TimeNs now_ns = from_ns;
     for (int i = 0; i < spec_.depth; ++i) post(static_cast<std::size_t>(i), now_ns);
     std::int32_t under_way = spec_.depth;
@@ -74,7 +72,7 @@ class BareLoop {
       io_uring_cq_advance(&ring_, count);
     }
     result_.reads = static_cast<std::int64_t>(result_.latency_ns.size());
-    result_.wall_s = static_cast<double>(now_ns - from_ns) / double{kNsPerS};
+    result_.wall_s = static_cast<double>(now_ns - from_ns) / kNsPerSecond;
     result_.cpu_s = thread_cpu_s() - cpu_s;
     return std::move(result_);
   }

@@ -13,8 +13,6 @@ namespace {
 using backend::FaultPlan;
 using backend::ReadFault;
 
-constexpr double kNsPerS = 1e9;
-
 class FaultyStorage final : public Storage {
  public:
   FaultyStorage(std::unique_ptr<Storage> inner, const FaultySpec& spec)
@@ -112,8 +110,8 @@ class FaultyStorage final : public Storage {
       return at_ns;
     }
     const double rate = spec_.bandwidth_bytes_per_s * plan.collapse_factor;
-    link_free_ns_ =
-        std::max(link_free_ns_, at_ns) + std::llround(static_cast<double>(bytes) / rate * kNsPerS);
+    link_free_ns_ = std::max(link_free_ns_, at_ns) +
+                    std::llround(static_cast<double>(bytes) / rate * kNsPerSecond);
     return link_free_ns_;
   }
 

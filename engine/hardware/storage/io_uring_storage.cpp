@@ -16,7 +16,6 @@ namespace {
 
 constexpr std::uint64_t kWake = ~std::uint64_t{0} - 1;     // user data of the read of the eventfd
 constexpr std::size_t kMostBuffer = std::size_t{1} << 30;  // of one registered buffer
-constexpr TimeNs kNsPerS = 1'000'000'000;
 
 class IoUringStorage final : public LaneStorage {
  public:
@@ -137,7 +136,8 @@ class IoUringStorage final : public LaneStorage {
   }
 
   void sleep(TimeNs at_most_ns) override {
-    __kernel_timespec limit{.tv_sec = at_most_ns / kNsPerS, .tv_nsec = at_most_ns % kNsPerS};
+    __kernel_timespec limit{.tv_sec = at_most_ns / kNsPerSecond,
+                            .tv_nsec = at_most_ns % kNsPerSecond};
     io_uring_cqe* cqe = nullptr;
     // Also hands over what reap() left in the ring: the next read of the eventfd.
     io_uring_submit_and_wait_timeout(&ring_, &cqe, 1, at_most_ns == kNever ? nullptr : &limit,
