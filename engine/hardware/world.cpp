@@ -20,8 +20,8 @@ using scheduler::CommandKind;
 using scheduler::Completion;
 using scheduler::Status;
 
-constexpr TimeNs kLookNs = 50'000;       // more than a request in a queue takes
-constexpr Bytes kPageBytes = 1U << 21U;  // the arena may lie in large pages
+constexpr TimeNs kLookNs = 10'000;  // about what it costs to be woken
+constexpr Bytes kPageBytes = 4096;
 
 }  // namespace
 
