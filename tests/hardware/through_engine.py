@@ -11,7 +11,8 @@ blocks for every token, by importance, one request a block, with the device's qu
 quartiles:
   x fio    requests a second of the run (decoding only) / fio's
   x bare   the same / a loop that does nothing but read
-  CPU us   of the scheduler's thread for a request: all of the core, reader and storage
+  CPU us   of the scheduler's thread for a request: all of the core, reader and storage (blocks are
+           published layer by layer: waking the accelerator is not what a read costs)
   + bare   the same beyond what the bare loop needs
 The machine should be quiet: two processors at least, none of them taken.
 """
@@ -61,7 +62,7 @@ system_changes:
   loader: prioritised
   controller: {{policy: static, omega_io: 1, omega_gpu: 16}}
   io_segment_sync: none
-  publish: block
+  publish: segment
   synchronisation: flags
 trace: trace
 prompt_tokens: 1

@@ -18,10 +18,11 @@ struct FreeMemory {
 };
 using AlignedMemory = std::unique_ptr<std::byte[], FreeMemory>;
 
+inline constexpr Bytes kHugePageBytes = Bytes{2} << 20;
+
 // Not initialised. `alignment_bytes` is a power of two. Memory of 2 MiB and more asks for huge
 // pages: the kernel then describes a read by one piece instead of one for each 4 KiB.
 inline AlignedMemory aligned_memory(Bytes bytes, Bytes alignment_bytes) {
-  constexpr Bytes kHugePageBytes = Bytes{2} << 20;
   const bool huge = bytes >= kHugePageBytes;
   if (huge) alignment_bytes = std::max(alignment_bytes, kHugePageBytes);
   const Bytes rounded = (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
