@@ -25,13 +25,16 @@ void select_active(std::span<const float> importance, const SelectionRule& rule,
     keys[unit] = std::bit_cast<std::uint32_t>(std::abs(sum));
   }
   auto sorted = keys;
-  const auto kth = sorted.begin() +
-                   (model::kept_count(rule.density, static_cast<std::int32_t>(keys.size())) - 1);
+  const auto kept = model::kept_count(rule.density, static_cast<std::int32_t>(keys.size()));
+  const auto kth = sorted.begin() + (kept - 1);
   std::nth_element(sorted.begin(), kth, sorted.end(), std::greater<>());
   const std::uint32_t threshold = *kth;
+  auto tied = kept - std::count_if(sorted.begin(), kth, [=](auto key) { return key > threshold; });
   active.clear();
-  for (std::size_t j = 0; j < importance.size(); ++j) {
-    if (keys[j / width] >= threshold) active.set(static_cast<BlockId>(j));
+  for (std::size_t unit = 0; unit < keys.size(); ++unit) {
+    if (keys[unit] < threshold || (keys[unit] == threshold && tied-- <= 0)) continue;
+    const std::size_t last = std::min(importance.size(), (unit + 1) * width);
+    for (std::size_t j = unit * width; j < last; ++j) active.set(static_cast<BlockId>(j));
   }
 }
 

@@ -14,9 +14,8 @@ struct SelectionRule {
   std::int32_t unit_neurons = 1;  // neighbouring neurons that are chosen together; 1: each alone
 };
 
-// The neurons of the units whose summed importance is at least that of the
-// model::kept_count-th largest (equal ones are all kept). importance [ffn], ≥ 0; active has size
-// ffn. A NaN counts as largest.
+// The neurons of the model::kept_count units of largest summed importance; of equal ones the first.
+// importance [ffn], ≥ 0; active has size ffn. A NaN counts as largest.
 void select_active(std::span<const float> importance, const SelectionRule& rule, BlockSet& active);
 
 }  // namespace leanstream::transformer

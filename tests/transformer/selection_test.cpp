@@ -26,7 +26,8 @@ std::vector<BlockId> chosen(const std::vector<float>& importance, const Selectio
 TEST(Selection, TopNeuronsAndBlocks) {
   const std::vector<float> s{1, 5, 2, 4, 3, 0};
   EXPECT_EQ(chosen(s, {0.5, 1}), (std::vector<BlockId>{1, 3, 4}));
-  EXPECT_EQ(chosen(s, {1.0 / 3, 2}), (std::vector<BlockId>{0, 1, 2, 3}));  // 6 and 6: both
+  EXPECT_EQ(chosen(s, {1.0 / 3, 2}), (std::vector<BlockId>{0, 1}));  // 6 and 6: the first
+  EXPECT_EQ(chosen({2, 1, 3, 1, 1}, {0.6, 1}), (std::vector<BlockId>{0, 1, 2}));
   EXPECT_EQ(chosen(s, {0.5, 4}), (std::vector<BlockId>{0, 1, 2, 3}));  // the last block is short
   EXPECT_EQ(chosen(s, {0.001, 1}), (std::vector<BlockId>{1}));
   EXPECT_EQ(chosen(s, {1, 1}).size(), 6U);
