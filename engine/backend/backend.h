@@ -12,6 +12,10 @@
 
 namespace leanstream::backend {
 
+// How long the host looks for an answer that it cannot do without before it sleeps: more than a
+// request in a queue takes. So much of each wait is a processor's time, in every world.
+inline constexpr TimeNs kLookNs = 50'000;
+
 class Backend {
  public:
   virtual ~Backend() = default;
