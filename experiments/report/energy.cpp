@@ -18,7 +18,7 @@ struct Figure {
   const char* title;
   std::string (*format)(std::optional<double>);
 };
-constexpr std::array figures = {
+constexpr std::array energy_figures = {
     Figure{"energy_j_per_token", "energy, J", figure},
     Figure{"energy_j_accelerator", "accelerator, J", figure},
     Figure{"energy_j_cpu", "processor, J", figure},
@@ -54,7 +54,7 @@ bool has_throttled(const Results& results) {
   return false;
 }
 
-std::string note(const char* what, const std::set<std::string>& names) {
+std::string guess_note(const char* what, const std::set<std::string>& names) {
   if (names.empty()) return "";
   return fmt::format(
       "<p class=\"note\">{} on <span class=\"source weak\">assumed</span> figures of the "
@@ -72,12 +72,12 @@ std::set<std::string> assumed_of_times(const Results& results) {
 }
 
 std::string assumed_note(const Results& results) {
-  return note("Times rest", assumed_of_times(results));
+  return guess_note("Times rest", assumed_of_times(results));
 }
 
 std::string energy_section(const Results& results) {
   std::vector<Figure> known;
-  std::copy_if(figures.begin(), figures.end(), std::back_inserter(known),
+  std::copy_if(energy_figures.begin(), energy_figures.end(), std::back_inserter(known),
                [&](const Figure& f) { return results.knows(f.column); });
   if (known.empty()) return "";
   auto names = assumed_names(results);
@@ -97,7 +97,7 @@ std::string energy_section(const Results& results) {
         return to_html(metric_table(results, facet,
                                     fmt::format("Energy per token and heat ({})", results.origin()),
                                     columns));
-      }) + note("These figures rest, besides what times rest on,", names));
+      }) + guess_note("These figures rest, besides what times rest on,", names));
 }
 
 }  // namespace leanstream::report

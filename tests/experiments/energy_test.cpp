@@ -115,6 +115,17 @@ TEST_F(EnergyTest, ReplayGivesTheSameEnergy) {
   EXPECT_THAT(other.err, HasSubstr("thermal"));
 }
 
+// Only what the platform's figures time can be slowed by them.
+TEST_F(EnergyTest, AnotherWorldsDevicesAreNotThrottled) {
+  const Words words{"thermal.start=99 C", "--backend=null", "--log-completions", "null.log"};
+  const auto o = results(words, "leanstream");
+  EXPECT_EQ(o.text(0, "throttled_ratio"), "0");
+  EXPECT_EQ(o.text(0, "gpu_temp_c_peak"), "99");
+  const auto r = results({words[0], "--backend=replay", "--log", "null.log"}, "leanstream", "r");
+  EXPECT_EQ(r.text(0, "throttled_ratio"), "0");
+  EXPECT_EQ(r.text(0, "energy_j_per_token"), o.text(0, "energy_j_per_token"));
+}
+
 TEST_F(EnergyTest, WhatAPlatformDoesNotStateIsUnknown) {
   const auto o = results({"platform=jetson-agx-xavier"});
   for (const char* name : {"cpu_busy_ratio", "energy_j_per_token", "energy_j_flash",
