@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/backend/traffic.h"
 #include "engine/base/check.h"
 #include "engine/platform/platform.h"
 
@@ -21,31 +22,25 @@ Flow roofline(double bytes, double bandwidth, double operations, double flops, d
 Flow attention(const backend::WorldSpec& spec, const Command& command) {
   const model::ModelShape& shape = spec.shape;
   const double tokens = command.tokens;
-  const double context = static_cast<double>(command.token) + tokens;
   const double weights = shape.layer_attention_bytes() / shape.bytes_per_weight;
-  const double bytes =
-      shape.layer_attention_bytes() + context * shape.kv_bytes_per_token() / shape.layers;
-  const double operations = 2.0 * weights * tokens + 4.0 * shape.hidden * context * tokens;
+  const double operations =
+      2.0 * weights * tokens + 4.0 * shape.hidden * backend::context(command) * tokens;
   const auto& device = spec.platform->accelerator;
-  return roofline(bytes, device.bandwidth_bytes_per_s, operations, device.flops_per_s, 0.0);
+  return roofline(backend::accelerator_bytes(spec, command), device.bandwidth_bytes_per_s,
+                  operations, device.flops_per_s, 0.0);
 }
 
 Flow release(const backend::WorldSpec& spec, const Command& command) {
-  double neurons = 0;
-  for (const BlockId b : command.blocks) {
-    LEANSTREAM_CHECK(b >= 0 && b < spec.geometry.blocks_per_layer, "block {} of command {}", b,
-                     command.ticket);
-    neurons += spec.geometry.neurons(b);
-  }
+  const double neurons = backend::neurons(spec, command);
   const auto& device = spec.platform->accelerator;
   return roofline(neurons * spec.shape.bundle_bytes(), device.mlp_bandwidth_bytes_per_s,
                   6.0 * spec.shape.hidden * neurons * command.tokens, device.flops_per_s,
                   segment_delay_s(spec));
 }
 
-Flow head(const backend::WorldSpec& spec) {
+Flow head(const backend::WorldSpec& spec, const Command& command) {
   const auto& device = spec.platform->accelerator;
-  return roofline(spec.shape.head_bytes(), device.bandwidth_bytes_per_s,
+  return roofline(backend::accelerator_bytes(spec, command), device.bandwidth_bytes_per_s,
                   2.0 * spec.shape.vocab * spec.shape.hidden, device.flops_per_s, 0.0);
 }
 
@@ -72,7 +67,7 @@ Flow accelerator_flow(const backend::WorldSpec& spec, const Command& command) {
     case CommandKind::release:
       return release(spec, command);
     case CommandKind::head:
-      return head(spec);
+      return head(spec, command);
     case CommandKind::begin_layer:
     case CommandKind::end_layer:
       return {};

@@ -2,16 +2,12 @@
 //
 //   time = synchronisation + max(bytes ÷ bandwidth, operations ÷ flops)          (roofline)
 //
-//   attention   bytes  weights of the layer + keys and values of context = token + tokens positions
-//               ops    2 · weights · tokens + 4 · hidden · context · tokens
-//   release     bytes  neurons · bundle_bytes, at the MLP's bandwidth
-//               ops    2 · 3 · hidden · neurons · tokens
-//   head        bytes  head_bytes; ops 2 · vocab · hidden (one token is sampled)
+//   attention   ops    2 · weights · tokens + 4 · hidden · context · tokens
+//   release     ops    2 · 3 · hidden · neurons · tokens; its bytes at the MLP's bandwidth
+//   head        ops    2 · vocab · hidden (one token is sampled)
 //   begin_layer, end_layer: nothing
 //
-// In prefill (tokens > 1) the bytes of activations are neglected: they are read and written once
-// per layer, a share tokens ÷ ffn of the weights, and stay in caches. Causal attention is charged
-// its full square.
+// Bytes are those of engine/backend/traffic.h. Causal attention is charged its full square.
 #pragma once
 
 #include "engine/backend/world.h"

@@ -25,6 +25,11 @@ TimeNs rounded_up(double clock_s) {
   return static_cast<TimeNs>(std::ceil(clock_s * kNsPerSecond - kNoiseNs));
 }
 
+// The flow on a unit that has this share of its speed left.
+Flow slowed(const Flow& flow, double rate) {
+  return {flow.bytes, flow.delay_s / rate, flow.bytes_per_s * rate};
+}
+
 // Of a span of time; kNever: not at all.
 bool within(double now_s, TimeNs from_ns, TimeNs to_ns) {
   return from_ns != kNever && now_s >= seconds(from_ns) - kSameS && now_s < seconds(to_ns) - kSameS;
@@ -38,6 +43,10 @@ World::World(const backend::WorldSpec& spec)
       bus_(spec.platform->memory.bandwidth_bytes_per_s, {flash_.get(), &accelerator_, &processor_}),
       scores_(spec),
       clock_(*this) {
+  if (spec.platform->thermal && spec.heat.throttle) {
+    meter_.emplace(spec, /*throttles=*/true);
+    feel_heat();
+  }
   const backend::FaultPlan& plan = spec.faults;
   for (const TimeNs date :
        {plan.stall_from_ns, plan.collapse_from_ns, plan.collapse_to_ns, plan.accelerator_dies_ns}) {
@@ -51,6 +60,7 @@ World::World(const backend::WorldSpec& spec)
 
 void World::submit(std::span<const Command> commands) {
   const double now_s = clock_.now_s();
+  if (meter_) meter_->submitted(commands);
   for (const Command& command : commands) enqueue(command, now_s);
   collect();
 }
@@ -69,9 +79,10 @@ void World::enqueue(const Command& command, double now_s) {
       ended_.push_back({command, 0});
       return;
     case CommandKind::predict:
-      return processor_.submit(command, prediction_flow(spec_), now_s);
+      return processor_.submit(command, slowed(prediction_flow(spec_), cpu_rate_), now_s);
     default:
-      return accelerator_.submit(command, accelerator_flow(spec_, command), now_s);
+      return accelerator_.submit(
+          command, slowed(accelerator_flow(spec_, command), accelerator_rate_), now_s);
   }
 }
 
@@ -93,7 +104,24 @@ std::span<const Completion> World::wait(TimeNs deadline) {
     now_ns_ = std::max(now_ns_, deadline);
     batch_.push_back({.time_ns = now_ns_, .status = Status::timed_out});
   }
+  if (meter_) {
+    meter_->completed(batch_);
+    feel_heat();
+  }
   return batch_;
+}
+
+// A unit runs at the speed that its temperature leaves it: what is submitted from now on, and the
+// flash at once.
+void World::feel_heat() {
+  const energy::Throttled now = meter_->throttled();
+  if (now == throttled_) return;
+  throttled_ = now;
+  const platform::Thermal& thermal = *spec_.platform->thermal;
+  accelerator_rate_ = now.accelerator ? thermal.accelerator.throttled_rate : 1;
+  cpu_rate_ = now.cpu ? thermal.cpu.throttled_rate : 1;
+  flash_rate_ = now.flash ? thermal.flash.throttled_rate : 1;
+  apply_faults(clock_.now_s());
 }
 
 // Up to until_s_; once something has ended that is the end of its nanosecond, and no time passes
@@ -126,7 +154,8 @@ void World::apply_faults(double now_s) {
       plan.stall_from_ns == kNever ? kNever : plan.stall_from_ns + plan.stall_for_ns;
   flash_->set_health(
       within(now_s, plan.stall_from_ns, stall_to_ns),
-      within(now_s, plan.collapse_from_ns, plan.collapse_to_ns) ? plan.collapse_factor : 1.0);
+      flash_rate_ *
+          (within(now_s, plan.collapse_from_ns, plan.collapse_to_ns) ? plan.collapse_factor : 1.0));
   if (within(now_s, plan.accelerator_dies_ns, kNever)) accelerator_.die();
 }
 
@@ -165,7 +194,8 @@ namespace {
     "sim", "SimGrid: flash, link, memory bus, accelerator and processor as models; exact repeats",
     [](const backend::WorldSpec& spec) -> std::unique_ptr<backend::Backend> {
       return std::make_unique<World>(spec);
-    });
+    },
+    backend::NeedsLog::no, nullptr, backend::FollowsPlatform::yes);
 
 }  // namespace
 

@@ -8,12 +8,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/backend/backend.h"
 #include "engine/backend/scores.h"
 #include "engine/backend/world.h"
+#include "engine/energy/meter.h"
 #include "sim/bus.h"
 #include "sim/clock.h"
 #include "sim/flash.h"
@@ -44,8 +46,12 @@ class World final : public backend::Backend, private Process {
   void collect();
   void deliver();
   void apply_faults(double now_s);
+  void feel_heat();
 
   backend::WorldSpec spec_;
+  std::optional<energy::Meter> meter_;  // where a unit may become too hot
+  energy::Throttled throttled_;
+  double accelerator_rate_ = 1, cpu_rate_ = 1, flash_rate_ = 1;  // of their speed that is left
   std::vector<Station::Ended> ended_;
   std::unique_ptr<Flash> flash_;
   Station accelerator_{ended_};

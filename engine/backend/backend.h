@@ -12,6 +12,10 @@
 
 namespace leanstream::backend {
 
+// How long the host looks for an answer that it cannot do without before it sleeps: about what it
+// costs to be woken. So much of each wait is a processor's time, in every world.
+inline constexpr TimeNs kLookNs = 10'000;
+
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -14,6 +14,7 @@ struct Entry {
   MakeWorld make;
   NeedsLog needs_log;
   CheckRun check_run;
+  FollowsPlatform follows;
 };
 
 std::map<std::string, Entry>& registry() {
@@ -24,8 +25,9 @@ std::map<std::string, Entry>& registry() {
 }  // namespace
 
 bool register_world(const std::string& name, const std::string& help, MakeWorld make,
-                    NeedsLog needs_log, CheckRun check_run) {
-  const bool added = registry().emplace(name, Entry{help, make, needs_log, check_run}).second;
+                    NeedsLog needs_log, CheckRun check_run, FollowsPlatform follows) {
+  const Entry entry{help, make, needs_log, check_run, follows};
+  const bool added = registry().emplace(name, entry).second;
   LEANSTREAM_CHECK(added, "two worlds are named '{}'", name);
   return added;
 }
@@ -53,6 +55,10 @@ void check_world(const std::string& name, const std::string& log) {
 
 CheckRun run_check(const std::string& name) {
   return registry().at(name).check_run;
+}
+
+bool follows_platform(const std::string& name) {
+  return registry().at(name).follows == FollowsPlatform::yes;
 }
 
 std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,6 +70,12 @@ struct HardwareSpec {
   bool check_on_read = false;       // compare each block read with its checksum
 };
 
+// Of a run on a platform that says how its units warm.
+struct HeatSpec {
+  bool throttle = true;  // a unit that is too hot slows down, where the platform is a model
+  std::optional<double> start_c;  // of all units; absent: the ambient
+};
+
 // All that a world needs to know about a run. Referenced objects outlive the world.
 struct WorldSpec {
   const platform::Platform* platform = nullptr;
@@ -80,6 +87,7 @@ struct WorldSpec {
   std::uint64_t seed = 0;
   Fidelity fidelity = Fidelity::segment;
   FaultPlan faults;
+  HeatSpec heat;
   std::string log;  // replay: the completion log to play
 
   const policy::Placement* placement = nullptr;  // null: the model's own order
@@ -101,10 +109,13 @@ using MakeWorld = std::unique_ptr<Backend> (*)(const WorldSpec& spec);
 using CheckRun = void (*)(const WorldSpec& spec);
 
 enum class NeedsLog : bool { no, yes };
+// Where times come from: the figures of the platform file, or something else.
+enum class FollowsPlatform : bool { no, yes };
 
 // Called at program start by each world. A duplicate name is a bug.
 bool register_world(const std::string& name, const std::string& help, MakeWorld make,
-                    NeedsLog needs_log = NeedsLog::no, CheckRun check_run = nullptr);
+                    NeedsLog needs_log = NeedsLog::no, CheckRun check_run = nullptr,
+                    FollowsPlatform follows = FollowsPlatform::no);
 
 // Throws UserError with the worlds of this build when `name` is not one of them, and when it needs
 // a log and `log` names none, or the other way round.
@@ -112,6 +123,9 @@ void check_world(const std::string& name, const std::string& log = "");
 
 // Of a world that check_world knows; null when it can carry out any run.
 CheckRun run_check(const std::string& name);
+
+// Of a world that check_world knows.
+bool follows_platform(const std::string& name);
 
 // Checks and makes it.
 std::unique_ptr<Backend> make_world(const std::string& name, const WorldSpec& spec);

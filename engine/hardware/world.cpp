@@ -20,7 +20,6 @@ using scheduler::CommandKind;
 using scheduler::Completion;
 using scheduler::Status;
 
-constexpr TimeNs kLookNs = 10'000;  // about what it costs to be woken
 constexpr Bytes kPageBytes = 4096;
 
 }  // namespace
@@ -36,7 +35,7 @@ World::World(const backend::WorldSpec& spec, const OpenStorage& open)
   predictions_ = std::make_unique<PredictionUnit>(spec_, [this] { storage_->wake(); });
   // On a machine without a processor to spare, looking keeps the accelerator from working.
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
-  look_ns_ = spec_.hardware->threads < processors ? kLookNs : 0;
+  look_ns_ = spec_.hardware->threads < processors ? backend::kLookNs : 0;
 }
 
 World::~World() {

@@ -1,6 +1,7 @@
 // What a device can do. Every value comes from a platform file that states its source.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/base/types.h"
@@ -39,6 +40,8 @@ struct Accelerator {
 struct Cpu {
   std::int32_t cores = 0;
   double bandwidth_bytes_per_s = 0;  // what one core can draw from the bus
+  // Of all cores: one device read, from its submission to its completion.
+  std::optional<TimeNs> read_request_ns{};
 };
 
 // What one prediction costs, measured at a reference shape and scaled by hidden · ffn.
@@ -55,6 +58,49 @@ struct Predictors {
   PredictorCost low_rank_mlp;
 };
 
+// Watts include what the unit draws idle. Heat of a unit is its own power alone.
+struct AcceleratorPower {
+  double idle_w = 0;
+  double active_w = 0;   // at work
+  double polling_w = 0;  // a kernel waits in it for blocks (synchronisation by flags)
+};
+struct CpuPower {
+  double idle_w = 0;  // all cores asleep
+  double core_w = 0;  // more for each core at work, predicting or spinning
+};
+struct FlashPower {
+  double idle_w = 0;
+  double active_w = 0;  // at least one read in flight
+  double j_per_byte = 0;
+};
+struct MemoryPower {
+  double idle_w = 0;
+  double j_per_byte = 0;
+};
+struct Energy {
+  double board_w = 0;  // what belongs to no unit, all the time
+  AcceleratorPower accelerator;
+  CpuPower cpu;
+  FlashPower flash;
+  MemoryPower memory;
+};
+
+// T of a unit tends to ambient + power · resistance with the time constant resistance · capacity.
+struct ThermalUnit {
+  double resistance_k_per_w = 0;
+  double capacity_j_per_k = 0;
+  double limit_c = 0;          // throttled from there on
+  double hysteresis_k = 0;     // until it is so much cooler
+  double throttled_rate = 1;   // of its speed that is left
+  double throttled_power = 1;  // of what activity adds to its idle power
+};
+struct Thermal {
+  double ambient_c = 0;
+  ThermalUnit accelerator;
+  ThermalUnit cpu;
+  ThermalUnit flash;
+};
+
 struct Platform {
   std::string name;
   std::string description;
@@ -63,6 +109,8 @@ struct Platform {
   Accelerator accelerator;
   Cpu cpu;
   Predictors predictors;
+  std::optional<Energy> energy;    // absent: energy is unknown, and so is heat
+  std::optional<Thermal> thermal;  // absent: temperatures are unknown, nothing throttles
 };
 
 }  // namespace leanstream::platform

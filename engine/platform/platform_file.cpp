@@ -106,6 +106,7 @@ void collect(const config::Json& values, const std::vector<ParameterInfo>& infos
              const std::string& prefix, const Splitter& splitter, std::vector<Provenance>& out) {
   for (const auto& info : infos) {
     const auto& value = values.at(info.name);
+    if (value.is_null()) continue;  // optional, and not stated
     if (info.type == config::Type::section) {
       collect(value, info.children, prefix + info.name + ".", splitter, out);
     } else if (info.type != config::Type::text) {
@@ -114,6 +115,26 @@ void collect(const config::Json& values, const std::vector<ParameterInfo>& infos
       const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
       out.push_back({name, text, source, reference});
     }
+  }
+}
+
+// Energy follows from what the units do, heat from their power.
+void check_power(const Platform& p, const Node& values, Diagnostics& diagnostics) {
+  const auto needs = [&](const char* section, const char* what) {
+    diagnostics.error(values[section].position(), "'{}' needs {}", section, what);
+  };
+  if (p.energy && !p.cpu.read_request_ns) {
+    needs("energy", "'cpu.read_request', the processor time of a read");
+  }
+  if (!p.thermal) return;
+  if (!p.energy) needs("thermal", "the section 'energy'");
+  for (const auto& [name, unit] :
+       {std::pair{"accelerator", &p.thermal->accelerator}, std::pair{"cpu", &p.thermal->cpu},
+        std::pair{"flash", &p.thermal->flash}}) {
+    if (unit->limit_c - unit->hysteresis_k > p.thermal->ambient_c) continue;
+    diagnostics.error(values["thermal"][name].position(),
+                      "'thermal.{}': its limit less its hysteresis must be above the ambient",
+                      name);
   }
 }
 
@@ -140,6 +161,7 @@ void check_consistency(const Platform& p, const Node& values, Diagnostics& diagn
     diagnostics.error(values["flash"]["logical_block"].position(),
                       "'flash.logical_block' must be a power of two");
   }
+  check_power(p, values, diagnostics);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The parameters of a platform file.
 #include "engine/platform/platform_file.h"
+#include "engine/platform/power_table.h"
 
 namespace leanstream::platform {
 namespace {
@@ -93,7 +94,10 @@ const Table<Cpu>& cpu_table() {
       quantity("bandwidth", &Cpu::bandwidth_bytes_per_s, Dimension::bandwidth,
                "what one core can draw from the bus")
           .above(0)
-          .required()};
+          .required(),
+      quantity("read_request", &Cpu::read_request_ns, Dimension::time,
+               "of all cores: one device read, from its submission to its completion")
+          .range(0, 1e9)};
   return t;
 }
 
@@ -135,7 +139,9 @@ const Table<Platform>& table() {
       section("accelerator", &Platform::accelerator, accelerator_table(), "the GPU"),
       section("cpu", &Platform::cpu, cpu_table(), "the processor"),
       section("predictors", &Platform::predictors, predictors_table(),
-              "what predictions cost, at a reference shape; scaled by hidden · ffn")};
+              "what predictions cost, at a reference shape; scaled by hidden · ffn"),
+      section("energy", &Platform::energy, energy_table(), "what the units draw"),
+      section("thermal", &Platform::thermal, thermal_table(), "how the units warm and throttle")};
   return t;
 }
 

@@ -106,9 +106,9 @@ std::string headline_section(const Results& results) {
     lead += fmt::format(" Figures are means of up to {} seeds.", results.seeds());
   }
   return section("headline", "Tokens per second", lead,
-                 for_each_facet(results, [&](const Facet& facet, std::size_t) {
-                   return facet_table(results, facet);
-                 }) + failures(results));
+                 for_each_facet(results, [&](const Facet& facet,
+                                             std::size_t) { return facet_table(results, facet); }) +
+                     assumed_note(results) + failures(results));
 }
 
 }  // namespace leanstream::report

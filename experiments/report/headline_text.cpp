@@ -5,6 +5,7 @@
 
 #include "experiments/report/html.h"
 #include "experiments/report/report.h"
+#include "experiments/report/sections.h"
 #include "experiments/report/text.h"
 
 namespace leanstream::report {
@@ -66,6 +67,11 @@ std::string headline_text(const Results& results) {
     out += '\n';
     if (!facet.title.empty()) out += facet.title + "\n";
     out += aligned(grid_of(results, facet));
+  }
+  const auto assumed = assumed_of_times(results);
+  if (!assumed.empty()) {
+    out +=
+        fmt::format("\nrests on assumed figures of the platform: {}\n", fmt::join(assumed, ", "));
   }
   return out;
 }

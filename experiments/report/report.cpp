@@ -17,13 +17,10 @@ struct Entry {
   std::string (*section)(const Results&);
 };
 constexpr Entry entries[] = {
-    {"headline", "Speed", headline_section},
-    {"speed", "Budget", speed_section},
-    {"time", "Time", time_section},
-    {"misses", "Misses", miss_section},
-    {"traffic", "Bytes", traffic_section},
-    {"quality", "Quality", quality_section},
-    {"configuration", "Run", configuration_section},
+    {"headline", "Speed", headline_section}, {"speed", "Budget", speed_section},
+    {"time", "Time", time_section},          {"misses", "Misses", miss_section},
+    {"traffic", "Bytes", traffic_section},   {"quality", "Quality", quality_section},
+    {"energy", "Energy", energy_section},    {"configuration", "Run", configuration_section},
 };
 
 std::string manifest_text(const Results& results, const char* key, const char* otherwise) {

@@ -12,6 +12,7 @@
 #include "engine/scheduler/belady.h"
 #include "engine/scheduler/future_sets.h"
 #include "engine/scheduler/scheduler.h"
+#include "experiments/run/assumed.h"
 #include "experiments/run/cell_activations.h"
 #include "experiments/run/child.h"
 #include "experiments/run/logs.h"
@@ -22,7 +23,8 @@ namespace {
 
 constexpr Bytes kPrefillReadBytes = Bytes{1} << 20;  // one request of prefill
 
-CellResult result_of(const scheduler::Scheduler& scheduler, const scheduler::RunSpec& spec) {
+CellResult result_of(const Cell& cell, const scheduler::Scheduler& scheduler) {
+  const auto spec = cell.run_spec();
   CellResult result;
   result.metrics = scheduler.metrics();
   result.commands_hash = scheduler.commands_hash();
@@ -37,22 +39,39 @@ CellResult result_of(const scheduler::Scheduler& scheduler, const scheduler::Run
   return result;
 }
 
-// Carries the run out; with a log, writes down what happens.
+struct WorldOfRun {
+  const std::string& name;
+  const backend::WorldSpec& spec;
+  backend::Backend& backend;
+  bool follows_platform;
+};
+
+// Carries the run out and meters it; with a log, writes down what happens.
 CellResult carry_out(const Cell& cell, const model::Activations& activations,
-                     scheduler::Scheduler& scheduler, backend::Backend& world,
-                     const std::string& backend_name, const std::string& log) {
+                     scheduler::Scheduler& scheduler, const WorldOfRun& world,
+                     const std::string& log) {
+  // A device that is no model has slowed down already when it was too hot.
+  energy::Meter meter(world.spec, world.follows_platform && world.spec.heat.throttle);
+  energy::MeteredBackend metered(world.backend, meter);
+  const auto result = [&] {
+    CellResult all = result_of(cell, scheduler);
+    all.assumed = assumed_figures(cell, world.follows_platform);
+    all.stretches = meter.stretches();
+    all.peak = meter.peak();
+    return all;
+  };
   if (log.empty()) {
-    backend::run(scheduler, world);
-    return result_of(scheduler, cell.run_spec());
+    backend::run(scheduler, metered);
+    return result();
   }
   // Of a model that computes live nothing makes the scores again.
-  backend::LogWriter writer(log, log_header(cell, activations, backend_name).dump(),
+  backend::LogWriter writer(log, log_header(cell, activations, world.name).dump(),
                             cell.live ? backend::KeepScores::whole : backend::KeepScores::hash);
-  backend::RecordingBackend recording(world, writer);
+  backend::RecordingBackend recording(metered, writer);
   backend::run(scheduler, recording);
-  CellResult result = result_of(scheduler, cell.run_spec());
-  writer.finish(log_end(cell, result, recording.completions_hash()));
-  return result;
+  CellResult ended = result();
+  writer.finish(log_end(cell, ended, recording.completions_hash()));
+  return ended;
 }
 
 // What a controller that knows the future has found in simulation; whatever world runs it then.
@@ -126,6 +145,7 @@ backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
   world.seed = cell.spec.experiment.seed;
   world.fidelity = cell.spec.experiment.fidelity;
   world.faults = cell.spec.experiment.faults.plan();
+  world.heat = cell.spec.experiment.thermal;
   world.log = log;
   const auto run = cell.run_spec();
   world.placement = run.placement;
@@ -160,9 +180,12 @@ CellResult run_cell(const Cell& cell, const std::string& backend_name, const Log
   auto world = world_spec(cell, *policies, logs.play);
   world.observer = source.observer();
   const auto backend = backend::make_world(backend_name, world);
+  const bool follows =
+      logs.play.empty() ? backend::follows_platform(backend_name) : log_follows_platform(logs.play);
   CellResult result;
   try {
-    result = carry_out(cell, activations, scheduler, *backend, backend_name, logs.record);
+    result = carry_out(cell, activations, scheduler, {backend_name, world, *backend, follows},
+                       logs.record);
     const std::string others = logs.play.empty() ? "" : results_difference(logs.play, cell, result);
     if (!others.empty()) result.failure = others;
   } catch (const backend::ReplayDiffers& differs) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/backend/world.h"
+#include "engine/energy/meter.h"
 #include "engine/model/model_file.h"
 #include "engine/platform/platform_file.h"
 #include "engine/scheduler/metrics.h"
@@ -62,8 +63,11 @@ class CellPolicies {
 struct CellResult {
   scheduler::RunMetrics metrics;
   std::string commands_hash;
-  std::string failure;             // "" when the run reached its end
-  std::int64_t belady_misses = 0;  // the fewest any on-demand cache could have had
+  std::string failure;                       // "" when the run reached its end
+  std::int64_t belady_misses = 0;            // the fewest any on-demand cache could have had
+  std::vector<energy::Stretch> stretches;    // prefill if there is one, and each decoded token
+  std::optional<energy::Temperatures> peak;  // of the whole run, where it is known
+  std::vector<std::string> assumed;          // figures of the platform that all this rests on
   double wall_s = 0;
   std::vector<std::pair<std::string, std::string>> facts;  // of the machine (Backend::facts)
   std::string text;                                        // answered to a live run's prompt

@@ -107,6 +107,16 @@ const config::Table<backend::Sampling>& sampling_table() {
   return table;
 }
 
+const config::Table<backend::HeatSpec>& thermal_table() {
+  using H = backend::HeatSpec;
+  static const config::Table<H> table{
+      config::flag("throttle", &H::throttle, "simulated units that are too hot slow down"),
+      config::quantity("start", &H::start_c, config::Dimension::temperature,
+                       "of all units at the start; by default the ambient")
+          .range(-50, 1e3)};
+  return table;
+}
+
 // `root` with the assignments applied. One to a swept parameter takes it out of the sweep; one to
 // "sweep.NAME" gives NAME, dots and all, a list.
 Node assign(Node root, const std::vector<std::string>& assignments, Diagnostics& diagnostics) {
@@ -186,6 +196,8 @@ const config::Table<Experiment>& experiment_table() {
           {{"segment", backend::Fidelity::segment}, {"request", backend::Fidelity::request}},
           "simulate reads as a whole, or every device request"),
       config::section("faults", &E::faults, faults_table(), "what goes wrong"),
+      config::section("thermal", &E::thermal, thermal_table(),
+                      "heat, on platforms that say how their units warm"),
       config::section("hardware", &E::hardware, hardware_table(),
                       "devices of --backend=hardware; nothing else looks at them"),
       config::quantity("stall_timeout", &E::stall_timeout_ns, config::Dimension::time,

@@ -50,6 +50,7 @@ struct Experiment {
   std::uint64_t seed = 1;
   backend::Fidelity fidelity = backend::Fidelity::segment;
   Faults faults;
+  backend::HeatSpec thermal;
   backend::HardwareSpec hardware;
   TimeNs stall_timeout_ns = 60'000'000'000;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/backend/world.h"
 #include "engine/base/error.h"
 #include "engine/base/hash.h"
 #include "experiments/run/results.h"
@@ -27,7 +28,17 @@ Json experiment_json(const Experiment& experiment) {
   if (experiment.activations == ActivationSource::trace) {
     for (const char* name : kOfLiveRuns) json.erase(name);
   }
+  // Older logs know nothing of it.
+  if (json["thermal"] == experiment_table().write({})["thermal"]) json.erase("thermal");
   return json;
+}
+
+// What is not stated is not there, as in logs older than the parameter.
+void drop_nulls(Json& json) {
+  for (auto at = json.begin(); at != json.end();) {
+    if (at->is_object()) drop_nulls(*at);
+    at = at->is_null() ? json.erase(at) : std::next(at);
+  }
 }
 
 Json run_json(const Cell& cell) {
@@ -37,6 +48,7 @@ Json run_json(const Cell& cell) {
   for (auto* json : {&system, &platform}) {
     for (const char* name : {"description", "notes"}) json->erase(name);
   }
+  drop_nulls(platform);
   Json run{{"experiment", experiment_json(cell.spec.experiment)},
            {"system", system},
            {"model", model::table().write(cell.model.shape)},
@@ -122,10 +134,15 @@ Json log_header(const Cell& cell, const model::Activations& activations,
               {"model", cell.model.shape.name},
               {"platform", cell.platform.platform.name},
               {"backend", backend},
+              {"follows_platform", backend::follows_platform(backend)},
               {"run", run_json(cell)}};
   if (cell.trace) header["trace"] = cell.trace->path();
   if (cell.live) header["live"] = live_json(*cell.live, activations);
   return header;
+}
+
+bool log_follows_platform(const std::string& path) {
+  return parse_header(path, backend::LogReader(path).header()).value("follows_platform", false);
 }
 
 void check_log(const std::string& path, const Cell& cell) {

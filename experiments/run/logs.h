@@ -18,6 +18,9 @@ config::Json log_header(const Cell& cell, const model::Activations& activations,
 // named one by one.
 void check_log(const std::string& path, const Cell& cell);
 
+// Whether the times of the log's run came from the platform's figures.
+bool log_follows_platform(const std::string& path);
+
 // The end mark of a run. Its results are the metrics of results.csv, by name.
 backend::LogEnd log_end(const Cell& cell, const CellResult& result,
                         const std::string& completions_hash);

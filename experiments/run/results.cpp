@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "experiments/report/csv.h"
+#include "experiments/run/energy_results.h"
 #include "experiments/run/likelihood.h"
 
 namespace leanstream::run {
@@ -246,6 +247,9 @@ const std::vector<Column>& columns() {
     auto list = time_columns();
     for (auto& c : flash_columns()) list.push_back(c);
     for (auto& c : other_columns()) list.push_back(c);
+    for (const EnergyColumn& c : energy_columns()) {
+      list.push_back({c.name, c.help, [&c](const View& v) { return c.value(v.cell, v.result); }});
+    }
     return list;
   }();
   return all;
@@ -284,7 +288,7 @@ std::vector<MetricInfo> metrics() {
 std::vector<std::string> result_header(const Cell& cell) {
   auto header = swept_names(cell);
   for (const char* name :
-       {"model", "platform", "system", "memory_budget_bytes", "seed", "backend"}) {
+       {"model", "platform", "system", "memory_budget_bytes", "seed", "backend", "assumed"}) {
     header.emplace_back(name);
   }
   for (const auto& metric : metrics()) header.push_back(metric.name);
@@ -297,7 +301,8 @@ std::vector<std::string> result_row(const Cell& cell, const CellResult& result,
   auto row = swept_values(cell);
   for (const auto& text :
        {cell.model.shape.name, cell.platform.platform.name, cell.system.name,
-        std::to_string(cell.budget_bytes), std::to_string(cell.spec.experiment.seed), backend}) {
+        std::to_string(cell.budget_bytes), std::to_string(cell.spec.experiment.seed), backend,
+        fmt::format("{}", fmt::join(result.assumed, " "))}) {
     row.push_back(text);
   }
   const View view{cell, result};
@@ -316,6 +321,7 @@ std::vector<std::string> token_header(const Cell& cell) {
         "prediction_count", "importance_share"}) {
     header.emplace_back(name);
   }
+  for (const auto& name : energy_token_header()) header.push_back(name);
   return header;
 }
 
@@ -324,7 +330,8 @@ std::vector<std::vector<std::string>> token_rows(std::size_t index, const Cell& 
   std::vector<std::vector<std::string>> rows;
   const auto swept = swept_values(cell);
   const auto block = static_cast<double>(cell.geometry.block_bytes);
-  for (const auto& token : result.metrics.tokens) {
+  for (std::size_t i = 0; i < result.metrics.tokens.size(); ++i) {
+    const auto& token = result.metrics.tokens[i];
     const Tally& t = token.tally;
     auto& row =
         rows.emplace_back(std::vector<std::string>{std::to_string(index), cell.system.name});
@@ -343,6 +350,9 @@ std::vector<std::vector<std::string>> token_rows(std::size_t index, const Cell& 
           ratio(static_cast<double>(t.final_misses), wanted),
           Value(static_cast<double>(t.predictions)),
           ratio(t.importance_share, static_cast<double>(t.importance_layers))}) {
+      row.push_back(report::csv_number(value));
+    }
+    for (const Value& value : energy_token_values(cell, result, i)) {
       row.push_back(report::csv_number(value));
     }
   }

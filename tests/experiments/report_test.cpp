@@ -176,6 +176,29 @@ TEST_F(ReportTest, DoesWithoutWhatIsOptional) {
   EXPECT_THAT(html, HasSubstr("trace of unknown kind"));
 }
 
+TEST_F(ReportTest, ShowsEnergyAndTheGuessesThatFiguresRestOn) {
+  const std::string header =
+      "system,memory_budget_bytes,assumed,tokens_per_s,energy_j_per_token,gpu_temp_c_peak,"
+      "throttled_ratio\n";
+  write_file(folder_ + "/results.csv", header +
+                                           "a,1,flash.latency thermal.ambient,2,3.25,76.4,0\n"
+                                           "b,1,flash.latency energy.board,3,,,\n");
+  const Results results = Results::load(folder_);
+  const std::string html = report_html(results);
+  EXPECT_THAT(html, HasSubstr("<section id=\"energy"));
+  EXPECT_THAT(html, HasSubstr("<td>3.25</td><td>76.4</td><td>0.000</td>"));
+  EXPECT_THAT(html, HasSubstr("<td>–</td><td>–</td><td>–</td>")) << "unknown is never 0";
+  EXPECT_THAT(html, HasSubstr("figures of the platform: flash.latency.</p>"));
+  EXPECT_THAT(html, HasSubstr("figures of the platform: energy.board, thermal.ambient.</p>"));
+  EXPECT_THAT(headline_text(results),
+              HasSubstr("\nrests on assumed figures of the platform: flash.latency\n"));
+  write_file(folder_ + "/results.csv",
+             header + "a,1,flash.latency thermal.ambient,2,3.25,99.4,0.5\n");
+  EXPECT_THAT(headline_text(Results::load(folder_)),
+              HasSubstr("the platform: flash.latency, thermal.ambient\n"))
+      << "heat slowed it down";
+}
+
 TEST_F(ReportTest, ListsTheRunsThatFailed) {
   write_file(folder_ + "/results.csv",
              "system,memory_budget_bytes,tokens_per_s,failure\na,1,2,\nb,1,,out of <slots>\n"

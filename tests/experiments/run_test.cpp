@@ -27,9 +27,9 @@ TEST_F(RunTest, ASweepWritesEverything) {
                                              "timing.csv", "tokens.csv"));
   const auto results = table("out/tiny/results.csv");
   EXPECT_EQ(results.rows.size(), 8u);
-  EXPECT_THAT(first(results.header, 8),
+  EXPECT_THAT(first(results.header, 9),
               ElementsAre("memory_budget", "model", "platform", "system", "memory_budget_bytes",
-                          "seed", "backend", "tokens_per_s"));
+                          "seed", "backend", "assumed", "tokens_per_s"));
   EXPECT_EQ(results.header.back(), "failure");
   for (std::size_t row = 0; row < results.rows.size(); ++row) {
     EXPECT_EQ(results.text(row, "failure"), "");
