@@ -17,7 +17,12 @@ void SegmentFlash::enqueue(Read& read, double now_s) {
   const bool idle = lane.queue.empty();
   if (idle && lane.late == 0) read.from_s += overhead_s_;
   set_ends(read);
-  Queued queued{&read, pace_of(device(), read.load.mean_bytes()), read.from_s};
+  std::int64_t at_once = std::min<std::int64_t>(read.load.requests, device().queue_depth);
+  for (std::size_t i = 0; i < lane.queue.size() && at_once < device().queue_depth; ++i) {
+    at_once += lane.queue[i].read->load.requests;
+  }
+  at_once = std::min<std::int64_t>(at_once, device().queue_depth);
+  Queued queued{&read, pace_of(device(), read.load.mean_bytes(), at_once), read.from_s, at_once};
   if (!idle) {
     const Queued& last = lane.queue[lane.queue.size() - 1];
     const double taken_s = static_cast<double>(last.read->load.requests) * last.pace.stage_s;
@@ -197,9 +202,19 @@ double SegmentFlash::level(double bytes_per_s) const {
                   fair_level(device().requests_per_s, by_requests_));
 }
 
+// Of all lanes in service, each as if it kept its queue full.
+double SegmentFlash::in_flight_bytes() const {
+  double bytes = 0;
+  for_each_moving([&](const Lane& lane) {
+    const Queued& front = lane.queue.front();
+    bytes += front.read->load.mean_bytes() * static_cast<double>(front.at_once);
+  });
+  return bytes;
+}
+
 double SegmentFlash::device_demand() const {
   if (busy_ == 0) return 0;
-  const double most = level(bandwidth());
+  const double most = level(reach(in_flight_bytes()));
   double demand = 0;
   for_each_moving([&](const Lane& lane) {
     const double size = lane.queue.front().read->load.mean_bytes();

@@ -46,7 +46,8 @@ class SegmentFlash final : public Flash {
   struct Queued {
     Read* read = nullptr;
     Pace pace;
-    double stage_s = 0;  // its first request can be taken from then on
+    double stage_s = 0;        // its first request can be taken from then on
+    std::int64_t at_once = 1;  // requests of the lane in the device while it is served
   };
   struct Lane {
     Ring<Queued> queue;       // the front is in service while busy
@@ -75,6 +76,7 @@ class SegmentFlash final : public Flash {
   void pop(Lane& lane, double now_s);
   void end_front(Lane& lane, double now_s);
   void shorten(Lane& lane, std::size_t at, std::int64_t requests, double now_s);
+  double in_flight_bytes() const;
   double level(double bytes_per_s) const;
   template <typename Visit>
   void for_each_moving(Visit&& visit) const;
