@@ -68,11 +68,14 @@ double RequestFlash::next_device_s() const {
   double next = late_.empty() ? kInfinity : late_.front().end_s;
   for (const Channel& channel : channels_) next = std::min(next, channel.transfer.next_s());
   if (channels_.size() == channel_count_) return next;
-  if (!ready_.empty()) return std::min(next, ready_.front().ready_s);
+  if (!ready_.empty()) {
+    next = std::min(next, ready_.front().ready_s);
+    if (spread_.least() == 1) return next;  // what is not taken yet comes later
+  }
   if (takable_ == 0) return next;
   double taken_s = 0;
   next_lane(taken_s);
-  return std::min(next, taken_s + latency_s_);
+  return std::min(next, taken_s + latency_s_ * spread_.least());
 }
 
 // Slots that become free come first: what is taken then may be ready at once.

@@ -9,8 +9,8 @@
 // a group together.
 //
 // Taking is no event of its own: with a slot free, its date is known before it comes and matters
-// only latency later, or when a read is submitted or cancelled. A request costs two events, O(m)
-// each, and no allocation.
+// only the least latency later, or when a read is submitted or cancelled. A request costs two
+// events, O(m) each, and no allocation.
 #pragma once
 
 #include <array>

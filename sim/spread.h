@@ -20,6 +20,8 @@ class Spread {
     return factors_.empty() ? 1.0 : factors_[static_cast<std::size_t>(random_.next_u64() >> 52)];
   }
 
+  double least() const { return factors_.empty() ? 1.0 : factors_.front(); }
+
  private:
   std::vector<double> factors_;  // none: always 1
   RandomStream random_;
