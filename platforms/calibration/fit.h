@@ -17,7 +17,7 @@
 
 namespace leanstream::calibration {
 
-// Of a device of which only rates were measured: most disks are within 0.15 … 0.3.
+// Of a device of which only rates were measured; the virtual disk of platforms/measured has 0.24.
 inline constexpr double kUnknownSpread = 0.2;
 
 struct Fit {

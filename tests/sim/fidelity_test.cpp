@@ -160,5 +160,37 @@ TEST(Fidelity, LanesThatReadMuchAgree) {
   }
 }
 
+// Devices with overhead, span, batch and spread; the mean of 20 seeds at request.
+TEST(Fidelity, RefinedDevicesAgree) {
+  platform::Flash one_by_one = round_device().flash;
+  one_by_one.request_overhead_bytes = 30'000;
+  one_by_one.spread = 0.2;
+  platform::Flash spanned = one_by_one;
+  spanned.span_bytes = 2'000'000;
+  platform::Flash batched = spanned;
+  batched.batch = 32;
+  for (const auto& [name, flash, most] :
+       {std::tuple{"one by one", one_by_one, 0.06}, std::tuple{"with a span", spanned, 0.35},
+        std::tuple{"in batches", batched, 0.12}}) {
+    for (const Bytes block : {7'168, 49'152, 300'000}) {
+      for (const int n : {1, 4, 16, 32, 100, 500}) {
+        double dates[2] = {0, 0};
+        for (const Fidelity fidelity : kFidelities) {
+          for (std::uint64_t seed = 0; seed < 20; ++seed) {
+            Device device = device_with(flash, block);
+            device.spec.seed = seed;
+            FlashRun run(device, fidelity);
+            run.submit(run.commands.read(n));
+            dates[static_cast<int>(fidelity)] += run.run(1);
+          }
+        }
+        const double d = dates[0] / dates[1] - 1;
+        EXPECT_LT(std::abs(d), most) << name << ": " << n << " of " << block;
+        if (std::getenv("SHOW")) std::printf("%s %d of %d: %.3f\n", name, n, (int)block, d);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace leanstream::sim
