@@ -43,6 +43,7 @@ Pace pace_of(const platform::Flash& flash, double request_bytes, std::int64_t at
           request_bytes / rate,
           flash.queue_depth,
           streams(rate, flash.stream_bandwidth_bytes_per_s),
+          platform::refined(flash),
           flash.batch > 1 && flash.batch >= flash.queue_depth};
 }
 
@@ -59,6 +60,10 @@ double Pace::together_s(std::int64_t n) const {
     const std::int64_t turns = rest / depth;
     time_s += static_cast<double>(turns) * turn_s;
     rest %= depth;
+  }
+  if (shares) {
+    const auto others = static_cast<double>(rest);
+    return time_s + std::max(others * stage_s + alone_s, (others + 1) * shared_s);
   }
   if (shared_s <= stage_s) return time_s + static_cast<double>(rest) * stage_s + alone_s;
   const std::int64_t in_step = rest / channels * channels;

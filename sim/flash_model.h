@@ -35,7 +35,8 @@
 //   reach      with v bytes taken and not told, the transfers get r(v) together instead of `peak`
 //              (platform::reach); T uses v = min(n, D) · s
 //   sharing    all requests whose latency is over share that equally, each up to stream_bandwidth:
-//              no channels (m = ⌈r(v) ÷ stream_bandwidth⌉ in T, which does not ask who is first)
+//              no channels, the last p + 1 end latency + max(p · σ + x, (p + 1) · y) after the
+//              turns
 //   batch      requests taken one after another on a lane are a group of up to `batch`; they end
 //              together when the last of those taken has, and hold their places until then. With
 //              batch ≥ D the device runs empty each time: T(n) = q · T(D) + T(p + 1), n − 1 = q·D +
@@ -75,6 +76,7 @@ struct Pace {
   double shared_s = 0;        // y
   std::int64_t depth = 1;     // D
   std::int64_t channels = 1;  // m
+  bool shares = false;        // all requests in the device share the bandwidth
   bool gated = false;         // batch ≥ D
 
   // T(n), n ≥ 1: n requests handed over together to an idle device.

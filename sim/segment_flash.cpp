@@ -17,18 +17,19 @@ void SegmentFlash::enqueue(Read& read, double now_s) {
   const bool idle = lane.queue.empty();
   if (idle && lane.late == 0) read.from_s += overhead_s_;
   set_ends(read);
-  std::int64_t at_once = std::min<std::int64_t>(read.load.requests, device().queue_depth);
-  for (std::size_t i = 0; i < lane.queue.size() && at_once < device().queue_depth; ++i) {
-    at_once += lane.queue[i].read->load.requests;
-  }
-  at_once = std::min<std::int64_t>(at_once, device().queue_depth);
-  Queued queued{&read, pace_of(device(), read.load.mean_bytes(), at_once), read.from_s, at_once};
+  Queued queued{&read, pace_of(device(), read.load.mean_bytes()), read.from_s};
   if (!idle) {
     const Queued& last = lane.queue[lane.queue.size() - 1];
     const double taken_s = static_cast<double>(last.read->load.requests) * last.pace.stage_s;
     queued.stage_s = std::max(read.from_s, last.stage_s + taken_s);
   }
   lane.queue.push_back(queued);
+  std::int64_t at_once = 0;
+  for (std::size_t i = 0; i < lane.queue.size() && at_once < device().queue_depth; ++i) {
+    at_once += lane.queue[i].read->load.requests;
+  }
+  at_once = std::min<std::int64_t>(at_once, device().queue_depth);
+  lane.at_once = idle ? at_once : std::max(at_once, lane.at_once);
   busy_ |= std::uint32_t{1} << read.command.lane;
   if (idle) start(lane, 0, now_s);
 }
@@ -91,7 +92,10 @@ std::int64_t SegmentFlash::begun(const Lane& lane, std::size_t at, double now_s)
 }
 
 void SegmentFlash::start(Lane& lane, std::int64_t before, double now_s) {
-  const Read& read = *lane.queue.front().read;
+  Queued& front = lane.queue.front();
+  const Read& read = *front.read;
+  front.at_once = lane.at_once;
+  front.pace = pace_of(device(), read.load.mean_bytes(), front.at_once);
   lane.before = before;
   lane.owed = before == 0 ? 0 : lane.still_owed;
   lane.since_s = now_s;

@@ -24,11 +24,13 @@ double exponential(double x) {
 std::vector<double> lognormal_factors(double sigma) {
   std::vector<double> factors(kFactors);
   double sum = 0;
-  for (std::size_t i = 0; i < kFactors; ++i) {
+  for (std::size_t i = 0; i < kFactors / 2; ++i) {
     const double share = (static_cast<double>(i) + 0.5) / static_cast<double>(kFactors);
     // A multiple of 2⁻³⁰, so that the last bits of std::erfc do not matter.
     const double z = std::nearbyint(normal_quantile(share) * 0x1p30) * 0x1p-30;
-    sum += factors[i] = exponential(sigma * z);
+    factors[i] = exponential(sigma * z);
+    factors[kFactors - 1 - i] = exponential(-sigma * z);
+    sum += factors[i] + factors[kFactors - 1 - i];
   }
   for (double& factor : factors) factor *= static_cast<double>(kFactors) / sum;
   return factors;

@@ -74,7 +74,8 @@ std::string platform_text(const Fit& fit, const Summary& summary, const std::str
   if (fit.spread_known) {
     add("spread", "fitted", "median of log(p99 / p50) / 2.326 of " + table);
   } else {
-    add("spread", "assumed", table + " has no latencies; near the 0.24 of platforms/measured/vm_disk.csv");
+    add("spread", "assumed",
+        table + " has no latencies; near the 0.24 of platforms/measured/vm_disk.csv");
   }
   if (fit.host_known) {
     add("requests", "fitted", "1 / the least processor time of a read in " + table);
