@@ -177,9 +177,9 @@ double RequestFlash::factor_of(Request& request, Lane& lane) {
 }
 
 // What was taken later is ready later, but for the factors.
-void RequestFlash::make_ready(Request request) {
+void RequestFlash::make_ready(const Request& request) {
   const double ready_s = request.ready_s;
-  ready_.push_back(std::move(request));
+  ready_.push_back(request);
   for (std::size_t i = ready_.size() - 1; i > 0 && ready_[i - 1].ready_s > ready_s; --i) {
     std::swap(ready_[i - 1], ready_[i]);
   }

@@ -77,7 +77,7 @@ class RequestFlash final : public Flash {
   void take_until(double now_s);
   void take(std::int32_t lane, double taken_s);
   double factor_of(Request& request, Lane& lane);
-  void make_ready(Request request);
+  void make_ready(const Request& request);
   void finish(const Request& request, double now_s);
   void tell(const Request& request, double now_s);
   void end_if_done(Read& read);
