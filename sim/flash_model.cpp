@@ -50,8 +50,8 @@ Pace pace_of(const platform::Flash& flash, double request_bytes, std::int64_t at
 double Pace::together_s(std::int64_t n) const {
   LEANSTREAM_CHECK(n >= 1, "a read of {} requests", n);
   if (gated && n > depth) {
-    return static_cast<double>((n - 1) / depth) * together_s(depth) +
-           together_s((n - 1) % depth + 1);
+    const std::int64_t turns = (n - 1) / depth;
+    return static_cast<double>(turns) * together_s(depth) + together_s((n - 1) % depth + 1);
   }
   const double turn_s = latency_s + alone_s;
   std::int64_t rest = n - 1;
