@@ -20,8 +20,8 @@ using scheduler::CommandKind;
 using scheduler::Completion;
 using scheduler::Status;
 
-constexpr TimeNs kLookNs = 50'000;       // more than a request in a queue takes
-constexpr Bytes kPageBytes = 1U << 21U;  // the arena may lie in large pages
+constexpr TimeNs kLookNs = 10'000;  // about what it costs to be woken
+constexpr Bytes kPageBytes = 4096;
 
 }  // namespace
 
@@ -196,14 +196,15 @@ std::span<const Completion> World::wait(TimeNs deadline) {
   collect();
   // Handing over the new reads and sleeping are one call, unless there is an answer already.
   if (!batch_.empty()) storage_->wait(0);
-  const TimeNs entered = now();
-  for (TimeNs at = entered; batch_.empty(); at = now()) {
+  TimeNs at = now();
+  const TimeNs entered = at;
+  for (; batch_.empty(); at = now()) {
     const TimeNs left = deadline == kNever ? kNever : std::max<TimeNs>(deadline - at, 0);
     storage_->wait(looks() && at - entered < look_ns_ ? 0 : left);
     collect();
     if (batch_.empty() && left == 0) batch_.push_back({.status = Status::timed_out});
   }
-  last_ns_ = std::max(now(), last_ns_ + 1);
+  last_ns_ = std::max(at, last_ns_ + 1);
   for (Completion& c : batch_) c.time_ns = last_ns_;
   return batch_;
 }

@@ -29,14 +29,15 @@ class BareLoop {
   explicit BareLoop(const LoopSpec& spec)
       : spec_(spec),
         file_(spec.path),
-        memory_(aligned_memory(spec.read_bytes * static_cast<Bytes>(spec.depth), 4096)),
+        bytes_(spec.read_bytes * static_cast<Bytes>(spec.depth)),
+        memory_(aligned_memory(std::max(bytes_, kHugePageBytes), 4096)),  // as an arena has
         begun_ns_(static_cast<std::size_t>(spec.depth)),
         random_(spec.seed, "bench.storage") {
     const IoUringProbe probe = probe_io_uring(file_);
     if (!probe.why_not.empty()) throw UserError("{}", probe.why_not);
     const auto depth = static_cast<unsigned>(spec.depth);
     check(io_uring_queue_init(depth, &ring_, probe.setup_flags));
-    const iovec all{memory_.get(), spec.read_bytes * static_cast<Bytes>(spec.depth)};
+    const iovec all{memory_.get(), bytes_};
     const int image = file_.fd();
     check(io_uring_register_buffers(&ring_, &all, 1));
     check(io_uring_register_files(&ring_, &image, 1));
@@ -94,6 +95,7 @@ class BareLoop {
 
   LoopSpec spec_;
   ImageFile file_;
+  Bytes bytes_;
   AlignedMemory memory_;
   std::vector<TimeNs> begun_ns_;
   RandomStream random_;
