@@ -6,7 +6,7 @@
 //   bs_kib            size of a read, KiB
 //   qd or lanes       reads at once: in one queue, or one in each of so many threads
 //   iops, mb_s, mib_s rate; one of them
-//   p50_us, p99_us    latency, both or none
+//   p50_us, p99_us    latency from submission, both or none
 //   cpu_us_per_io     processor time of the host for a read; optional
 //   iops_spread_pct   (highest − lowest) ÷ median rate of repeated measurements; optional
 //   half              0 or 1, for a fit on one half and its test on the other; optional

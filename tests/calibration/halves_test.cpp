@@ -32,20 +32,6 @@ std::vector<Cell> half_of(const StorageTable& table, int half) {
   return cells;
 }
 
-void show(const platform::Flash& f, std::span<const CellErrors> all) {
-  std::printf(
-      "latency %.1f us, stream %.1f MB/s, bandwidth %.1f MB/s, overhead %.0f B, span %.2f "
-      "MiB, batch %d, spread %.3f, %.0f requests/s\n",
-      static_cast<double>(f.latency_ns) / 1e3, f.stream_bandwidth_bytes_per_s / 1e6,
-      f.bandwidth_bytes_per_s / 1e6, static_cast<double>(f.request_overhead_bytes),
-      static_cast<double>(f.span_bytes) / 1048576, f.batch, f.spread, f.requests_per_s);
-  for (const CellErrors& e : all) {
-    std::printf("%6.0f KiB × %2d: rate %+5.1f %%, p50 %+5.1f %%, p99 %+5.1f %%\n",
-                static_cast<double>(e.cell.bytes) / 1024, e.cell.depth, 100 * e.rate,
-                100 * e.p50.value_or(0), 100 * e.p99.value_or(0));
-  }
-}
-
 TEST(Halves, OfTheVirtualDisk) {
   const StorageTable table = measured("vm_disk.csv");
   ASSERT_EQ(table.cells.size(), 40u);
@@ -54,7 +40,6 @@ TEST(Halves, OfTheVirtualDisk) {
     EXPECT_GT(fitted.flash.batch, 1);
     EXPECT_TRUE(fitted.spread_known && fitted.host_known);
     const auto other = errors(fitted.flash, half_of(table, 1 - half));
-    show(fitted.flash, other);
     const Summary summary = summarise(other);
     EXPECT_LE(summary.rate.median, 0.10);
     EXPECT_LE(summary.rate.worst, 0.35);
@@ -76,7 +61,6 @@ TEST(Halves, OfTheUfsOfAPhone) {
     EXPECT_EQ(fitted.flash.batch, 1);
     EXPECT_FALSE(fitted.spread_known);
     const auto other = errors(fitted.flash, half_of(table, 1 - half));
-    show(fitted.flash, other);
     const Summary summary = summarise(other);
     EXPECT_LE(summary.rate.median, 0.06);
     EXPECT_LE(summary.rate.worst, 0.15);

@@ -11,14 +11,12 @@
 #include "engine/platform/flash_reach.h"
 #include "platforms/calibration/closed_loop.h"
 #include "sim/spread.h"
-#include "tests/sim/flash_run.h"
+#include "tests/sim/kept_queue.h"
 
 namespace leanstream::sim {
 namespace {
 
 using calibration::closed_loop;
-
-constexpr double kBus = 1e15;  // never in the way
 
 // Like the virtual disk that was measured (platforms/measured): one by one and without chance.
 platform::Flash disk() {
@@ -38,57 +36,6 @@ platform::Flash with(platform::Flash flash, std::int32_t batch, double spread) {
   flash.batch = batch;
   flash.spread = spread;
   return flash;
-}
-
-struct Loop {
-  double requests_per_s = 0;
-  std::vector<double> latency_s;  // rising
-
-  double quantile(double share) const {
-    return latency_s[static_cast<std::size_t>(share * static_cast<double>(latency_s.size()))];
-  }
-  double mean_s() const {
-    return std::accumulate(latency_s.begin(), latency_s.end(), 0.0) /
-           static_cast<double>(latency_s.size());
-  }
-};
-
-// Keeps `depth` reads of one request in the device. The blocks of each come from `blocks`.
-Loop keep(
-    const platform::Flash& flash, Bytes block_bytes, int depth, std::size_t requests,
-    std::uint64_t seed = 1, const std::function<int()>& blocks = [] { return 1; }) {
-  Device device = device_with(flash, block_bytes);
-  device.spec.seed = seed;
-  FlashRun run(device, Fidelity::request, kBus);
-  const auto send = [&] {
-    std::vector<BlockId> ids(static_cast<std::size_t>(blocks()));
-    std::iota(ids.begin(), ids.end(), 0);
-    auto read = run.commands.with_blocks(scheduler::CommandKind::read, std::move(ids));
-    read.merge_blocks = 1000;
-    run.submit(read);
-  };
-  const std::size_t warm = 20 * static_cast<std::size_t>(depth);
-  for (int i = 0; i < depth; ++i) send();
-  std::size_t ended = 0;
-  double from_s = 0;
-  Loop loop;
-  while (loop.latency_s.size() < requests) {
-    run.step();
-    const std::size_t before = ended;
-    for (const auto& [ticket, answer] : run.answers) {
-      ++ended;
-      if (ended > warm) loop.latency_s.push_back(static_cast<double>(answer.request_ns[0]) * 1e-9);
-    }
-    run.answers.clear();
-    for (std::size_t i = before; i < ended; ++i) send();
-    if (before < warm && ended >= warm) {
-      loop.latency_s.clear();
-      from_s = run.now_s();
-    }
-  }
-  loop.requests_per_s = static_cast<double>(loop.latency_s.size()) / (run.now_s() - from_s);
-  std::sort(loop.latency_s.begin(), loop.latency_s.end());
-  return loop;
 }
 
 TEST(RefinedFlash, OneRequestIsLatencyOverheadAndOneStream) {
