@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
                                    version.dirty ? ", changed" : "", version.build));
   app.require_subcommand(1);
   leanstream::commands::add_bench(app);
+  leanstream::commands::add_calibrate(app);
   leanstream::commands::add_check(app);
   leanstream::commands::add_evaluate(app);
   leanstream::commands::add_list(app);

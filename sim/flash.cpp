@@ -38,8 +38,9 @@ void Flash::submit(const Command& command, double now_s) {
   read.command = command;
   read.firsts.clear();
   for_each_request(command, [&](std::size_t first, std::size_t) { read.firsts.push_back(first); });
+  const Bytes overhead_bytes = device_->request_overhead_bytes * read.firsts.size();
   read.load = {static_cast<std::int64_t>(read.firsts.size()),
-               static_cast<double>(block_bytes_ * command.blocks.size())};
+               static_cast<double>(block_bytes_ * command.blocks.size() + overhead_bytes)};
   read.firsts.push_back(command.blocks.size());
   read.cancelled = read.failed = false;
   read.status = Status::ok;

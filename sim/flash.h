@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/backend/world.h"
+#include "engine/platform/flash_reach.h"
 #include "engine/scheduler/command.h"
 #include "engine/scheduler/completion.h"
 #include "sim/bus.h"
@@ -90,8 +91,14 @@ class Flash : public BusUser {
   void end(Read& read);
   TimeNs run_time_ns(double from_s, double to_s) const;
   double bandwidth() const { return bandwidth_; }
+  // bytes/s of all transfers with so many bytes in the device.
+  double reach(double in_flight_bytes) const {
+    return platform::reach(*device_, bandwidth_, in_flight_bytes);
+  }
+  // With the overhead.
   double bytes_of(const Read& read, std::size_t request) const {
-    return static_cast<double>(block_bytes_ * (read.firsts[request + 1] - read.firsts[request]));
+    return static_cast<double>(block_bytes_ * (read.firsts[request + 1] - read.firsts[request]) +
+                               device_->request_overhead_bytes);
   }
   const platform::Flash& device() const { return *device_; }
 

@@ -28,6 +28,22 @@
 // worked out, request by request; elsewhere s is the mean, since σ and the latency do not depend
 // on it and x, y are linear in it. Source of the terms: engine/platform/platform.h;
 // (latency + x) ÷ D is Little's law.
+//
+// Refined devices. The bytes that a request transfers are s = its own + request_overhead. With a
+// span, a batch or a spread:
+//
+//   reach      with v bytes taken and not told, the transfers get r(v) together instead of `peak`
+//              (platform::reach); T uses v = min(n, D) · s
+//   sharing    all requests whose latency is over share that equally, each up to stream_bandwidth:
+//              no channels, the last p + 1 end latency + max(p · σ + x, (p + 1) · y) after the
+//              turns
+//   batch      requests taken one after another on a lane are a group of up to `batch`; they end
+//              together when the last of those taken has, and hold their places until then. With
+//              batch ≥ D the device runs empty each time: T(n) = q · T(D) + T(p + 1), n − 1 = q·D +
+//              p
+//   spread     latency and transfer of a group are f times the mean, f log-normal with mean 1
+//
+// A queue kept at N requests of one size then has closed forms (platforms/calibration).
 #pragma once
 
 #include <cstdint>
@@ -42,7 +58,7 @@ namespace leanstream::sim {
 // The device requests of a read command.
 struct ReadLoad {
   std::int64_t requests = 0;
-  double bytes = 0;
+  double bytes = 0;  // with each request's overhead
 
   double mean_bytes() const { return bytes / static_cast<double>(requests); }
 };
@@ -60,12 +76,15 @@ struct Pace {
   double shared_s = 0;        // y
   std::int64_t depth = 1;     // D
   std::int64_t channels = 1;  // m
+  bool shares = false;        // all requests in the device share the bandwidth
+  bool gated = false;         // batch ≥ D
 
   // T(n), n ≥ 1: n requests handed over together to an idle device.
   double together_s(std::int64_t n) const;
 };
 
-Pace pace_of(const platform::Flash& flash, double request_bytes);
+// `request_bytes` with the overhead; `at_once`: requests in the device, of those that there are.
+Pace pace_of(const platform::Flash& flash, double request_bytes, std::int64_t at_once = 1);
 
 // ends_s[i]: when requests 0 … i of these sizes have all ended, handed over together to an idle
 // device. ends_s is as long as request_bytes.

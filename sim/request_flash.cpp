@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "engine/base/check.h"
 
@@ -14,7 +15,9 @@ RequestFlash::RequestFlash(const backend::WorldSpec& spec)
       latency_s_(seconds(device().latency_ns)),
       stage_s_(1.0 / device().requests_per_s),
       overhead_s_(seconds(device().io_segment_overhead_ns)),
-      channel_count_(static_cast<std::size_t>(channels(device()))) {}
+      channel_count_(platform::refined(device()) ? std::numeric_limits<std::size_t>::max()
+                                                 : static_cast<std::size_t>(channels(device()))),
+      spread_(device().spread, spec.seed) {}
 
 void RequestFlash::enqueue(Read& read, double now_s) {
   take_until(now_s);
@@ -50,7 +53,7 @@ void RequestFlash::take_back(TicketId target, double now_s) {
 double RequestFlash::device_demand() const {
   double demand = 0;
   for (const Channel& channel : channels_) demand += channel.transfer.bound();
-  return std::min(demand, bandwidth());
+  return std::min(demand, reach(in_flight_bytes_));
 }
 
 void RequestFlash::set_device_share(double bytes_per_s, double now_s) {
@@ -65,11 +68,14 @@ double RequestFlash::next_device_s() const {
   double next = late_.empty() ? kInfinity : late_.front().end_s;
   for (const Channel& channel : channels_) next = std::min(next, channel.transfer.next_s());
   if (channels_.size() == channel_count_) return next;
-  if (!ready_.empty()) return std::min(next, ready_.front().taken_s + latency_s_);
+  if (!ready_.empty()) {
+    next = std::min(next, ready_.front().ready_s);
+    if (spread_.least() == 1) return next;  // what is not taken yet comes later
+  }
   if (takable_ == 0) return next;
   double taken_s = 0;
   next_lane(taken_s);
-  return std::min(next, taken_s + latency_s_);
+  return std::min(next, taken_s + latency_s_ * spread_.least());
 }
 
 // Slots that become free come first: what is taken then may be ready at once.
@@ -97,10 +103,10 @@ void RequestFlash::advance_device(double now_s) {
   }
   take_until(now_s);
   while (channels_.size() < channel_count_ && !ready_.empty() &&
-         ready_.front().taken_s + latency_s_ <= now_s + kSameS) {
+         ready_.front().ready_s <= now_s + kSameS) {
     const Request& request = ready_.front();
     const double stream = device().stream_bandwidth_bytes_per_s;
-    channels_.push_back({request, Transfer({request.bytes, 0, stream}, now_s)});
+    channels_.push_back({request, Transfer({request.work, 0, stream}, now_s)});
     ready_.pop_front();
   }
 }
@@ -137,7 +143,12 @@ void RequestFlash::take_until(double now_s) {
 void RequestFlash::take(std::int32_t i, double taken_s) {
   Lane& lane = lanes_[static_cast<std::size_t>(i)];
   Cursor& cursor = lane.waiting.front();
-  ready_.push_back({cursor.read, cursor.request, bytes_of(*cursor.read, cursor.request), taken_s});
+  Request request{cursor.read, cursor.request, bytes_of(*cursor.read, cursor.request), taken_s};
+  const double factor = factor_of(request, lane);
+  request.ready_s = taken_s + latency_s_ * factor;
+  request.work = request.bytes * factor;
+  make_ready(request);
+  in_flight_bytes_ += request.bytes;
   ++lane.in_device;
   if (++cursor.request == static_cast<std::size_t>(cursor.read->load.requests)) {
     lane.waiting.pop_front();
@@ -145,6 +156,33 @@ void RequestFlash::take(std::int32_t i, double taken_s) {
   mark(i);
   last_lane_ = i;
   stage_free_s_ = taken_s + stage_s_;
+}
+
+// Joins the lane's open group, where ends are told in groups.
+double RequestFlash::factor_of(Request& request, Lane& lane) {
+  if (device().batch == 1) return spread_.next();
+  if (lane.open == nullptr) {
+    if (free_groups_.empty()) {
+      groups_.push_back(std::make_unique<Group>());
+      free_groups_.push_back(groups_.back().get());
+    }
+    lane.open = free_groups_.back();
+    free_groups_.pop_back();
+    lane.open->taken = 0;
+    lane.open->factor = spread_.next();
+  }
+  Group* const group = request.group = lane.open;
+  if (++group->taken == device().batch) lane.open = nullptr;
+  return group->factor;
+}
+
+// What was taken later is ready later, but for the factors.
+void RequestFlash::make_ready(const Request& request) {
+  const double ready_s = request.ready_s;
+  ready_.push_back(request);
+  for (std::size_t i = ready_.size() - 1; i > 0 && ready_[i - 1].ready_s > ready_s; --i) {
+    std::swap(ready_[i - 1], ready_[i]);
+  }
 }
 
 void RequestFlash::mark(std::int32_t i) {
@@ -155,9 +193,22 @@ void RequestFlash::mark(std::int32_t i) {
 }
 
 void RequestFlash::finish(const Request& request, double now_s) {
+  Group* const group = request.group;
+  if (group == nullptr) return tell(request, now_s);
+  Lane& lane = lanes_[static_cast<std::size_t>(request.read->command.lane)];
+  group->done.push_back(request);
+  if (std::ssize(group->done) < group->taken) return;
+  if (lane.open == group) lane.open = nullptr;
+  for (const Request& one : group->done) tell(one, now_s);
+  group->done.clear();
+  free_groups_.push_back(group);
+}
+
+void RequestFlash::tell(const Request& request, double now_s) {
   Read& read = *request.read;
   const std::int32_t i = read.command.lane;
   Lane& lane = lanes_[static_cast<std::size_t>(i)];
+  in_flight_bytes_ -= request.bytes;
   if (lane.in_device-- == device().queue_depth) lane.slot_s = now_s;
   mark(i);
   const ReadFault what = fault(read, static_cast<std::int64_t>(request.number));

@@ -5,16 +5,21 @@
 // overhead first. Channels share what the flash gets of the bus equally, each up to
 // stream_bandwidth, and take requests in the order in which the device took them.
 //
+// A refined device (flash_model.h) serves all requests whose latency is over, and tells the ends of
+// a group together.
+//
 // Taking is no event of its own: with a slot free, its date is known before it comes and matters
-// only latency later, or when a read is submitted or cancelled. A request costs two events, O(m)
-// each, and no allocation.
+// only the least latency later, or when a read is submitted or cancelled. A request costs two
+// events, O(m) each, and no allocation.
 #pragma once
 
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "engine/base/ring.h"
 #include "sim/flash.h"
+#include "sim/spread.h"
 
 namespace leanstream::sim {
 
@@ -31,6 +36,7 @@ class RequestFlash final : public Flash {
   void advance_device(double now_s) override;
 
  private:
+  struct Group;
   struct Cursor {  // a read whose requests the device has not all taken
     Read* read = nullptr;
     std::size_t request = 0;  // the next
@@ -40,12 +46,21 @@ class RequestFlash final : public Flash {
     std::int64_t reads = 0;      // not ended
     std::int32_t in_device = 0;  // requests
     double slot_s = 0;           // when it last had no slot free
+    Group* open = nullptr;       // takes in what is taken next
   };
   struct Request {
     Read* read = nullptr;
     std::size_t number = 0;
-    double bytes = 0;
+    double bytes = 0;  // with the overhead
     double taken_s = 0;
+    double ready_s = 0;      // its latency is over
+    double work = 0;         // bytes that it has to transfer: `bytes` times its factor
+    Group* group = nullptr;  // none where ends are told one by one
+  };
+  struct Group {
+    std::int32_t taken = 0;
+    double factor = 1;
+    std::vector<Request> done;  // not told
   };
   struct Channel {
     Request request;
@@ -61,7 +76,10 @@ class RequestFlash final : public Flash {
   std::int32_t next_lane(double& taken_s) const;
   void take_until(double now_s);
   void take(std::int32_t lane, double taken_s);
+  double factor_of(Request& request, Lane& lane);
+  void make_ready(const Request& request);
   void finish(const Request& request, double now_s);
+  void tell(const Request& request, double now_s);
   void end_if_done(Read& read);
   void mark(std::int32_t lane);
 
@@ -71,9 +89,13 @@ class RequestFlash final : public Flash {
   std::uint32_t takable_ = 0;   // lanes with a waiting read and a free slot
   std::int32_t last_lane_ = 0;  // taken from last
   double stage_free_s_ = 0;
-  Ring<Request> ready_;  // by the date at which their latency is over
+  Ring<Request> ready_;  // by ready_s
   std::vector<Channel> channels_;
   std::vector<Late> late_;
+  double in_flight_bytes_ = 0;  // of requests taken and not told
+  Spread spread_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<Group*> free_groups_;
 };
 
 }  // namespace leanstream::sim

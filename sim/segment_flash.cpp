@@ -24,6 +24,12 @@ void SegmentFlash::enqueue(Read& read, double now_s) {
     queued.stage_s = std::max(read.from_s, last.stage_s + taken_s);
   }
   lane.queue.push_back(queued);
+  std::int64_t at_once = 0;
+  for (std::size_t i = 0; i < lane.queue.size() && at_once < device().queue_depth; ++i) {
+    at_once += lane.queue[i].read->load.requests;
+  }
+  at_once = std::min<std::int64_t>(at_once, device().queue_depth);
+  lane.at_once = idle ? at_once : std::max(at_once, lane.at_once);
   busy_ |= std::uint32_t{1} << read.command.lane;
   if (idle) start(lane, 0, now_s);
 }
@@ -86,7 +92,10 @@ std::int64_t SegmentFlash::begun(const Lane& lane, std::size_t at, double now_s)
 }
 
 void SegmentFlash::start(Lane& lane, std::int64_t before, double now_s) {
-  const Read& read = *lane.queue.front().read;
+  Queued& front = lane.queue.front();
+  const Read& read = *front.read;
+  front.at_once = lane.at_once;
+  front.pace = pace_of(device(), read.load.mean_bytes(), front.at_once);
   lane.before = before;
   lane.owed = before == 0 ? 0 : lane.still_owed;
   lane.since_s = now_s;
@@ -197,9 +206,19 @@ double SegmentFlash::level(double bytes_per_s) const {
                   fair_level(device().requests_per_s, by_requests_));
 }
 
+// Of all lanes in service, each as if it kept its queue full.
+double SegmentFlash::in_flight_bytes() const {
+  double bytes = 0;
+  for_each_moving([&](const Lane& lane) {
+    const Queued& front = lane.queue.front();
+    bytes += front.read->load.mean_bytes() * static_cast<double>(front.at_once);
+  });
+  return bytes;
+}
+
 double SegmentFlash::device_demand() const {
   if (busy_ == 0) return 0;
-  const double most = level(bandwidth());
+  const double most = level(reach(in_flight_bytes()));
   double demand = 0;
   for_each_moving([&](const Lane& lane) {
     const double size = lane.queue.front().read->load.mean_bytes();

@@ -46,17 +46,19 @@ class SegmentFlash final : public Flash {
   struct Queued {
     Read* read = nullptr;
     Pace pace;
-    double stage_s = 0;  // its first request can be taken from then on
+    double stage_s = 0;        // its first request can be taken from then on
+    std::int64_t at_once = 1;  // requests of the lane in the device while it is served
   };
   struct Lane {
-    Ring<Queued> queue;       // the front is in service while busy
-    std::int64_t before = 0;  // c of the front; 0 after a gap
-    std::int64_t late = 0;    // reads that end later, out of the queue
-    double owed = 0;          // bytes left over from the reads before the front
-    double still_owed = 0;    // what the front will leave
-    double since_s = 0;       // the front's service began
-    double service_s = 0;     // its length, alone
-    double transfer_s = 0;    // the part of it in which bytes move
+    Ring<Queued> queue;        // the front is in service while busy
+    std::int64_t before = 0;   // c of the front; 0 after a gap
+    std::int64_t late = 0;     // reads that end later, out of the queue
+    std::int64_t at_once = 0;  // most requests in the device since the lane was idle
+    double owed = 0;           // bytes left over from the reads before the front
+    double still_owed = 0;     // what the front will leave
+    double since_s = 0;        // the front's service began
+    double service_s = 0;      // its length, alone
+    double transfer_s = 0;     // the part of it in which bytes move
     Transfer transfer;
   };
   struct Late {
@@ -75,6 +77,7 @@ class SegmentFlash final : public Flash {
   void pop(Lane& lane, double now_s);
   void end_front(Lane& lane, double now_s);
   void shorten(Lane& lane, std::size_t at, std::int64_t requests, double now_s);
+  double in_flight_bytes() const;
   double level(double bytes_per_s) const;
   template <typename Visit>
   void for_each_moving(Visit&& visit) const;

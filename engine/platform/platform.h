@@ -9,7 +9,8 @@
 namespace leanstream::platform {
 
 // One request of s bytes, alone: latency + s ÷ stream_bandwidth. Many: at most `bandwidth` bytes,
-// `requests_per_s` requests a second, `queue_depth` requests in service.
+// `requests_per_s` requests a second, `queue_depth` requests in service. The last four refine that;
+// their defaults change nothing. sim/flash_model.h says how they act.
 struct Flash {
   double bandwidth_bytes_per_s = 0;
   double stream_bandwidth_bytes_per_s = 0;
@@ -19,6 +20,10 @@ struct Flash {
   Bytes logical_block_bytes = 0;
   double link_bandwidth_bytes_per_s = 0;  // PCIe or UFS lanes
   TimeNs io_segment_overhead_ns = 0;      // workers meeting at the barrier between two I/O parts
+  Bytes request_overhead_bytes = 0;       // what a request costs the transfer besides its bytes
+  Bytes span_bytes = 0;                   // in flight, at which half of the bandwidth is engaged
+  std::int32_t batch = 1;                 // requests whose ends are told together, at most
+  double spread = 0;                      // σ of the log-normal factor of latency and transfer
 };
 
 struct Memory {

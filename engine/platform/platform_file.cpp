@@ -51,11 +51,10 @@ class Splitter {
     return Node::map(map.position(), std::move(entries));
   }
 
-  // The source and reference of a parameter that split() has passed.
-  const Origin& origin(const std::string& name) const {
-    static const Origin unknown;
+  // The source and reference of a parameter that split() has passed; null: the file leaves it out.
+  const Origin* origin(const std::string& name) const {
     const auto found = origins_.find(name);
-    return found == origins_.end() ? unknown : found->second;
+    return found == origins_.end() ? nullptr : &found->second;
   }
 
  private:
@@ -111,9 +110,10 @@ void collect(const config::Json& values, const std::vector<ParameterInfo>& infos
       collect(value, info.children, prefix + info.name + ".", splitter, out);
     } else if (info.type != config::Type::text) {
       const std::string name = prefix + info.name;
-      const auto& [source, reference] = splitter.origin(name);
+      const Origin* const origin = splitter.origin(name);
+      if (origin == nullptr) continue;  // left at a default that changes nothing
       const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-      out.push_back({name, text, source, reference});
+      out.push_back({name, text, origin->source, origin->reference});
     }
   }
 }

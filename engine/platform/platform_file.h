@@ -25,7 +25,7 @@ struct Provenance {
 
 struct LoadedPlatform {
   Platform platform;
-  std::vector<Provenance> provenance;  // in the order of the table
+  std::vector<Provenance> provenance;  // of what is stated, in the order of the table
   std::string path;
   std::string hash;
 

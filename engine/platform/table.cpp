@@ -7,6 +7,7 @@ namespace {
 
 using config::Dimension;
 using config::integer;
+using config::number;
 using config::quantity;
 using config::section;
 using config::Table;
@@ -43,7 +44,18 @@ const Table<Flash>& flash_table() {
       quantity("io_segment_overhead", &Flash::io_segment_overhead_ns, Dimension::time,
                "workers meeting between two I/O segments")
           .range(0, 1e9)
-          .required()};
+          .required(),
+      quantity("request_overhead", &Flash::request_overhead_bytes, Dimension::bytes,
+               "what a request costs the transfer besides its bytes")
+          .range(0, 1 << 24),
+      quantity("span", &Flash::span_bytes, Dimension::bytes,
+               "bytes in flight that engage half of the bandwidth; 0: any engage all")
+          .range(0, 0x1p40),
+      integer("batch", &Flash::batch, "requests whose ends are told together, at most")
+          .range(1, 65536),
+      number("spread", &Flash::spread,
+             "sigma of the log-normal factor of latency and transfer; its mean is 1")
+          .range(0, 2)};
   return t;
 }
 

@@ -21,6 +21,7 @@ void set_command_line(int argc, const char* const* argv);
 
 void add_bench(CLI::App& app);
 void add_bench_storage(CLI::App& bench);  // a command of `bench`
+void add_calibrate(CLI::App& app);
 void add_check(CLI::App& app);
 void add_evaluate(CLI::App& app);
 void add_list(CLI::App& app);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -156,6 +157,79 @@ TEST(Fidelity, LanesThatReadMuchAgree) {
         });
         EXPECT_LT(std::abs(d), 0.05) << name << ", " << lanes << " lanes of " << block;
       }
+    }
+  }
+}
+
+// Devices with overhead, span and batch. The spread is too small to be seen, but makes the device
+// serve all its requests at once.
+struct Refined {
+  const char* name;
+  platform::Flash flash;
+  double most;
+};
+std::vector<Refined> refined_devices(double spread) {
+  platform::Flash flash = round_device().flash;
+  flash.request_overhead_bytes = 30'000;
+  flash.spread = spread;
+  std::vector<Refined> all{{"one by one", flash, 0.03}};
+  flash.span_bytes = 2'000'000;
+  all.push_back({"with a span", flash, 0.05});
+  flash.batch = 32;
+  all.push_back({"in batches", flash, 0.05});
+  return all;
+}
+
+TEST(Fidelity, RefinedDevicesAgree) {
+  for (const auto& [name, flash, most] : refined_devices(1e-9)) {
+    for (const Bytes block : {7'168, 49'152, 300'000}) {
+      for (const int n : {1, 4, 16, 32, 100, 500}) {
+        const double d = difference(device_with(flash, block), 186e9, 0, [n](FlashRun& run) {
+          run.submit(run.commands.read(n));
+          return run.run(1);
+        });
+        EXPECT_LT(std::abs(d), most) << name << ": " << n << " of " << block;
+      }
+    }
+  }
+}
+
+TEST(Fidelity, QueuedReadsOfRefinedDevicesAgree) {
+  for (const auto& [name, flash, most] : refined_devices(1e-9)) {
+    for (const Bytes block : {7'168, 49'152, 300'000}) {
+      for (const auto& [reads, n, lanes] : {std::tuple{40, 1, 1}, std::tuple{20, 8, 1},
+                                            std::tuple{10, 50, 1}, std::tuple{8, 100, 4}}) {
+        const double d = difference(device_with(flash, block), 186e9, 0,
+                                    [m = reads, n = n, lanes = lanes](FlashRun& run) {
+                                      for (int i = 0; i < m; ++i) {
+                                        run.submit(run.commands.read(n, i % lanes));
+                                      }
+                                      return run.run(static_cast<std::size_t>(m));
+                                    });
+        EXPECT_LT(std::abs(d), 0.16) << name << ", " << lanes << " lanes: " << reads << " reads of "
+                                     << n << " times " << block;
+      }
+    }
+  }
+}
+
+// The mean of many seeds. A read ends with its slowest request, which segment does not see.
+TEST(Fidelity, SpreadDevicesAgreeInTheMean) {
+  constexpr int kSeeds = 60;
+  for (const auto& [name, flash, ignored] : refined_devices(0.2)) {
+    for (const int n : {1, 4, 32, 500}) {
+      double dates[2] = {0, 0};
+      for (int seed = 0; seed < kSeeds; ++seed) {
+        Device device = device_with(flash, 49'152);
+        device.spec.seed = static_cast<std::uint64_t>(seed);
+        for (const Fidelity fidelity : kFidelities) {
+          FlashRun run(device, fidelity);
+          run.submit(run.commands.read(n));
+          dates[static_cast<int>(fidelity)] += run.run(1);
+        }
+      }
+      const double d = dates[0] / dates[1] - 1;
+      EXPECT_LT(std::abs(d), 0.2) << name << ": " << n;
     }
   }
 }

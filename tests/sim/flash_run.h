@@ -62,6 +62,11 @@ class FlashRun {
   void run_until(double until_s) {
     while (timeline_->step(until_s)) note();
   }
+  // One event, if there is one.
+  void step() {
+    timeline_->step();
+    note();
+  }
   // Until so many reads have ended; then the date.
   double run(std::size_t reads) {
     while (answers.size() < reads && timeline_->step()) note();

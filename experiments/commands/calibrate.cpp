@@ -1,0 +1,158 @@
+// leanstream calibrate: the flash section of a platform, from a table of random reads.
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/atomic_file.h"
+#include "engine/base/error.h"
+#include "experiments/commands/commands.h"
+#include "platforms/calibration/fit.h"
+#include "platforms/calibration/flash_yaml.h"
+
+namespace leanstream::commands {
+namespace {
+
+using calibration::Cell;
+using calibration::CellErrors;
+using calibration::StorageTable;
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string table;
+  std::vector<std::string> fio;
+  std::string base = "oneplus-13";
+  std::string out;
+  std::optional<int> half;
+  bool json = false;
+};
+
+// Where the measurements are from, for references.
+std::string names_of(const Options& o) {
+  std::vector<std::string> names = o.fio;
+  if (!o.table.empty()) names.insert(names.begin(), o.table);
+  return config::join(names);
+}
+
+StorageTable load(const Options& o) {
+  if (o.table.empty() && o.fio.empty()) {
+    throw UserError("calibrate: name what was measured with --from-table or --from-fio");
+  }
+  config::Diagnostics diagnostics;
+  StorageTable table;
+  if (!o.table.empty()) {
+    table = calibration::read_csv(read_file(o.table), o.table, diagnostics);
+  }
+  for (const auto& path : o.fio) {
+    calibration::read_fio(read_file(path), path, table, diagnostics);
+  }
+  diagnostics.throw_if_any();
+  return table;
+}
+
+std::vector<Cell> cells_of(const StorageTable& table, std::optional<int> half) {
+  std::vector<Cell> cells;
+  for (const Cell& cell : table.cells) {
+    if (!half || cell.half == half) cells.push_back(cell);
+  }
+  return cells;
+}
+
+Json figure_or_null(std::optional<double> value) {
+  return value ? Json(*value) : Json();
+}
+
+Json json_of(const platform::Flash& flash, const std::vector<CellErrors>& errors) {
+  platform::Platform holder;
+  holder.flash = flash;
+  Json cells = Json::array();
+  for (const CellErrors& one : errors) {
+    cells.push_back({{"bytes", one.cell.bytes},
+                     {"depth", one.cell.depth},
+                     {"requests_per_s", one.cell.requests_per_s},
+                     {"rate_error", one.rate},
+                     {"p50_error", figure_or_null(one.p50)},
+                     {"p99_error", figure_or_null(one.p99)}});
+  }
+  return {{"flash", platform::table().write(holder)["flash"]}, {"cells", cells}};
+}
+
+std::string percent(std::optional<double> error) {
+  return error ? fmt::format("{:+6.1f} %", 100 * *error) : std::string("       –");
+}
+
+void print_errors(const std::vector<CellErrors>& errors) {
+  fmt::print(
+      "   KiB at once  reads/s      model less measured\n"
+      "                              rate      p50      p99\n");
+  for (const CellErrors& one : errors) {
+    fmt::print("{:6.0f} {:7} {:8.0f}  {} {} {}\n", static_cast<double>(one.cell.bytes) / 1024,
+               one.cell.depth, one.cell.requests_per_s, percent(one.rate), percent(one.p50),
+               percent(one.p99));
+  }
+  const auto summary = calibration::summarise(errors);
+  const auto line = [](const char* name, const calibration::Quality& q) {
+    fmt::print("{}: median error {:.1f} %, worst {:.1f} %\n", name, 100 * q.median, 100 * q.worst);
+  };
+  line("rate", summary.rate);
+  if (summary.p50) line("p50", *summary.p50);
+  if (summary.p99) line("p99", *summary.p99);
+}
+
+void print_figures(const platform::Flash& flash) {
+  platform::Platform holder;
+  holder.flash = flash;
+  const auto values = platform::table().write(holder)["flash"];
+  for (const char* name : {"latency", "stream_bandwidth", "bandwidth", "requests",
+                           "request_overhead", "span", "batch", "spread"}) {
+    const auto& value = values.at(name);
+    fmt::print("{:17} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
+void execute(const Options& o) {
+  const StorageTable table = load(o);
+  const auto base = platform::load_platform(o.base);
+  const auto fitted_cells = cells_of(table, o.half);
+  const auto fit = calibration::fit(table, fitted_cells, base.platform.flash);
+  const auto judged = o.half ? cells_of(table, 1 - *o.half) : fitted_cells;
+  const auto errors = calibration::errors(fit.flash, judged);
+  if (!o.out.empty()) {
+    const auto summary = calibration::summarise(calibration::errors(fit.flash, fitted_cells));
+    write_file(o.out, calibration::platform_text(fit, summary, names_of(o), base));
+  }
+  if (o.json) {
+    fmt::print("{}\n", json_of(fit.flash, errors).dump(2));
+    return;
+  }
+  if (!table.ignored_columns.empty()) {
+    fmt::print("columns that are not read: {}\n", config::join(table.ignored_columns));
+  }
+  print_figures(fit.flash);
+  if (o.half) fmt::print("fitted to half {}, judged by the other\n", *o.half);
+  print_errors(errors);
+  if (!o.out.empty()) fmt::print("{}: all but the flash as {}\n", o.out, o.base);
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  auto* command = app.add_subcommand(
+      "calibrate", "a platform's flash section from a table of random reads, and how well it fits");
+  command->add_option("--from-table", o->table, "CSV: bs_kib, qd or lanes, iops or mib_s, …");
+  command->add_option("--from-fio", o->fio, "JSON of fio; may be given several times");
+  command->add_option("--base", o->base, "platform that says what the table cannot")
+      ->capture_default_str();
+  command->add_option("--half", o->half, "fit only the cells of this half, judge by the other")
+      ->check(CLI::Range(0, 1));
+  command->add_option("--out", o->out, "platform file to write");
+  command->add_flag("--json", o->json, "JSON to stdout");
+  command->callback([o] { execute(*o); });
+}
+
+}  // namespace leanstream::commands

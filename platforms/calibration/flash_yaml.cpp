@@ -1,0 +1,102 @@
+#include "platforms/calibration/flash_yaml.h"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace leanstream::calibration {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Figure {
+  std::string name;  // "flash.latency"
+  std::string value;
+  std::string source;
+  std::string reference;
+};
+
+// In quotes, whatever it holds: JSON's are YAML's.
+std::string quoted(const std::string& text) {
+  return Json(text).dump();
+}
+
+// Figures of one section follow each other.
+std::string sections(const std::vector<Figure>& figures) {
+  std::string text;
+  std::vector<std::string> open;
+  for (const Figure& figure : figures) {
+    std::vector<std::string> path;
+    for (std::size_t from = 0, to = 0; to != std::string::npos; from = to + 1) {
+      to = figure.name.find('.', from);
+      path.push_back(figure.name.substr(from, to - from));
+    }
+    std::size_t depth = 0;
+    while (depth + 1 < path.size() && depth < open.size() && open[depth] == path[depth]) ++depth;
+    open.resize(depth);
+    for (; depth + 1 < path.size(); ++depth) {
+      text += fmt::format("{:{}}{}:\n", "", 2 * depth, path[depth]);
+      open.push_back(path[depth]);
+    }
+    text += fmt::format(
+        "{0:{1}}{2}:\n{0:{1}}  value: {3}\n{0:{1}}  source: {4}\n{0:{1}}  reference: {5}\n", "",
+        2 * depth, path.back(), figure.value, figure.source, quoted(figure.reference));
+  }
+  return text;
+}
+
+std::string plain(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+}  // namespace
+
+std::string platform_text(const Fit& fit, const Summary& summary, const std::string& table,
+                          const platform::LoadedPlatform& base) {
+  platform::Platform fitted = base.platform;
+  fitted.flash = fit.flash;
+  const Json values = Json(platform::table().write(fitted)["flash"]);
+  const std::string fitted_to = fmt::format(
+      "fitted to the {} random reads of {} (median error of the rates {:.1f} %, worst {:.1f} %)",
+      summary.cells, table, 100 * summary.rate.median, 100 * summary.rate.worst);
+  std::vector<Figure> figures;
+  const auto add = [&](const char* name, std::string source, std::string reference) {
+    figures.push_back({std::string("flash.") + name, plain(values.at(name)), std::move(source),
+                       std::move(reference)});
+  };
+  for (const char* name :
+       {"bandwidth", "stream_bandwidth", "latency", "request_overhead", "span", "batch"}) {
+    add(name, "fitted", fitted_to);
+  }
+  if (fit.spread_known) {
+    add("spread", "fitted", "median of log(p99 / p50) / 2.326 of " + table);
+  } else {
+    add("spread", "assumed",
+        table + " has no latencies; near the 0.24 of platforms/measured/vm_disk.csv");
+  }
+  if (fit.host_known) {
+    add("requests", "fitted", "1 / the least processor time of a read in " + table);
+  }
+  std::set<std::string> known;
+  for (const Figure& figure : figures) known.insert(figure.name);
+  for (const auto& p : base.provenance) {
+    if (known.contains(p.name)) continue;
+    const bool flash = p.name.starts_with("flash.");
+    const std::string value = flash ? plain(values.at(p.name.substr(6))) : p.value;
+    const std::string reference =
+        value == p.value
+            ? fmt::format("as {} ({}: {})", base.platform.name, word(p.source), p.reference)
+            : fmt::format("no less than what {} shows", table);
+    figures.push_back({p.name, value, "assumed", reference});
+  }
+  std::stable_partition(figures.begin(), figures.end(),
+                        [](const Figure& figure) { return figure.name.starts_with("flash."); });
+  return fmt::format("kind: platform\ndescription: {}\n{}",
+                     quoted(fmt::format("flash of {}, all else as {}", table, base.platform.name)),
+                     sections(figures));
+}
+
+}  // namespace leanstream::calibration
