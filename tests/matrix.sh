@@ -3,7 +3,7 @@
 # program's quickstart results with and without address space randomisation, against the release
 # build's, byte for byte.
 # Builds are unity builds: the same code and flags in a quarter of the time.
-#   tests/matrix.sh            all 12 programs; HOW long
+#   tests/matrix.sh            all 12 programs; about an hour on two cores
 #   tests/matrix.sh g++ -O0    those whose name holds all of the words
 # Programs stay in build/matrix. Status 1: one gave other bytes, or none.
 set -euo pipefail

@@ -24,7 +24,7 @@ Parameter<T> joules_per_byte(double T::*member, std::string help) {
       .required();
 }
 
-const Table<AcceleratorPower>& accelerator_table() {
+const Table<AcceleratorPower>& accelerator_power_table() {
   using P = AcceleratorPower;
   static const Table<P> t{
       watts("idle", &P::idle_w, "doing nothing"), watts("active", &P::active_w, "at work"),
@@ -32,7 +32,7 @@ const Table<AcceleratorPower>& accelerator_table() {
   return t;
 }
 
-const Table<CpuPower>& cpu_table() {
+const Table<CpuPower>& cpu_power_table() {
   using P = CpuPower;
   static const Table<P> t{
       watts("idle", &P::idle_w, "all cores asleep"),
@@ -40,7 +40,7 @@ const Table<CpuPower>& cpu_table() {
   return t;
 }
 
-const Table<FlashPower>& flash_table() {
+const Table<FlashPower>& flash_power_table() {
   using P = FlashPower;
   static const Table<P> t{watts("idle", &P::idle_w, "no read in flight"),
                           watts("active", &P::active_w, "a read in flight, before its bytes"),
@@ -48,7 +48,7 @@ const Table<FlashPower>& flash_table() {
   return t;
 }
 
-const Table<MemoryPower>& memory_table() {
+const Table<MemoryPower>& memory_power_table() {
   using P = MemoryPower;
   static const Table<P> t{watts("idle", &P::idle_w, "refresh and standby"),
                           joules_per_byte(&P::j_per_byte, "more for each byte on the bus")};
@@ -85,10 +85,10 @@ const Table<ThermalUnit>& unit_table() {
 const Table<Energy>& energy_table() {
   static const Table<Energy> t{
       watts("board", &Energy::board_w, "all the time, of what belongs to no unit"),
-      section("accelerator", &Energy::accelerator, accelerator_table(), "the GPU"),
-      section("cpu", &Energy::cpu, cpu_table(), "the processor"),
-      section("flash", &Energy::flash, flash_table(), "the storage"),
-      section("memory", &Energy::memory, memory_table(), "DRAM and its interface")};
+      section("accelerator", &Energy::accelerator, accelerator_power_table(), "the GPU"),
+      section("cpu", &Energy::cpu, cpu_power_table(), "the processor"),
+      section("flash", &Energy::flash, flash_power_table(), "the storage"),
+      section("memory", &Energy::memory, memory_power_table(), "DRAM and its interface")};
   return t;
 }
 

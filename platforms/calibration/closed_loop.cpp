@@ -10,8 +10,6 @@
 namespace leanstream::calibration {
 namespace {
 
-constexpr double kP99 = 2.3263478740408408;  // Φ⁻¹(0.99)
-
 struct Terms {
   double latency_s;
   double work_bytes;     // w
@@ -62,7 +60,7 @@ LoopFigures closed_loop(const platform::Flash& flash, double request_bytes, std:
       flash.batch >= depth ? batch_rate(t, depth) : product_form_rate(t, depth);
   const double rate = std::min(free_rate, t.most_requests);
   const double p50_s = depth / rate * std::exp(-0.5 * flash.spread * flash.spread);
-  return {rate, p50_s, p50_s * std::exp(kP99 * flash.spread)};
+  return {rate, p50_s, p50_s * std::exp(kNormal99 * flash.spread)};
 }
 
 }  // namespace leanstream::calibration

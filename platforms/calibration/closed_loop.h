@@ -19,6 +19,8 @@
 
 namespace leanstream::calibration {
 
+inline constexpr double kNormal99 = 2.3263478740408408;  // Φ⁻¹(0.99)
+
 struct LoopFigures {
   double requests_per_s = 0;
   double p50_s = 0;

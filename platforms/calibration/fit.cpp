@@ -15,7 +15,6 @@ namespace leanstream::calibration {
 namespace {
 
 constexpr std::size_t kFewestCells = 6;
-constexpr double kP99 = 2.3263478740408408;  // Φ⁻¹(0.99)
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -159,7 +158,7 @@ Fit fit(const StorageTable& table, std::span<const Cell> cells, const platform::
     fastest = std::max(fastest, cell.requests_per_s);
     host_s = std::min(host_s, cell.host_s.value_or(host_s));
     observations += cell.p50_s ? 2 : 1;
-    if (cell.p50_s) spreads.push_back(std::log(*cell.p99_s / *cell.p50_s) / kP99);
+    if (cell.p50_s) spreads.push_back(std::log(*cell.p99_s / *cell.p50_s) / kNormal99);
   }
   result.host_known = host_s < kNsPerSecond && 1 / host_s > fastest;
   result.spread_known = !spreads.empty();

@@ -10,7 +10,7 @@
 namespace leanstream::calibration {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct Figure {
   std::string name;  // "flash.latency"
@@ -21,7 +21,7 @@ struct Figure {
 
 // In quotes, whatever it holds: JSON's are YAML's.
 std::string quoted(const std::string& text) {
-  return Json(text).dump();
+  return OrderedJson(text).dump();
 }
 
 // Figures of one section follow each other.
@@ -48,7 +48,7 @@ std::string sections(const std::vector<Figure>& figures) {
   return text;
 }
 
-std::string plain(const Json& value) {
+std::string plain(const OrderedJson& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
@@ -58,7 +58,7 @@ std::string platform_text(const Fit& fit, const Summary& summary, const std::str
                           const platform::LoadedPlatform& base) {
   platform::Platform fitted = base.platform;
   fitted.flash = fit.flash;
-  const Json values = Json(platform::table().write(fitted)["flash"]);
+  const OrderedJson values = OrderedJson(platform::table().write(fitted)["flash"]);
   const std::string fitted_to = fmt::format(
       "fitted to the {} random reads of {} (median error of the rates {:.1f} %, worst {:.1f} %)",
       summary.cells, table, 100 * summary.rate.median, 100 * summary.rate.worst);
