@@ -33,26 +33,27 @@ sweep() {
   "${@:3}" "$1" sweep experiments/quickstart.yaml --no-report --out "$folder/$2" >/dev/null
 }
 
-# row NAME PROGRAM: one line of the table.
+# verdict on|off PROGRAM: what address space randomisation being on or off gives, with its time.
+verdict() {
+  local begin=$SECONDS before=() word=same
+  [[ $1 == off ]] && before=(setarch -R)
+  if ! sweep "$2" "$1" "${before[@]}" 2>"$folder/$1-errors"; then
+    word=FAILED
+    cat "$folder/$1-errors" >&2
+  elif ! cmp -s "$folder/release/results.csv" "$folder/$1/results.csv"; then
+    word=DIFFERENT
+  fi
+  rm -rf "${folder:?}/$1"
+  echo "$word ($((SECONDS - begin)) s)" >"$folder/$1-verdict"
+}
+
+# row NAME PROGRAM: one line of the table; a sweep takes one processor.
 row() {
-  local how word
-  printf '%-34s' "$1"
-  for how in on off; do
-    local begin=$SECONDS before=()
-    [[ $how == off ]] && before=(setarch -R)
-    rm -rf "$folder/now"
-    if ! sweep "$2" now "${before[@]}" 2>"$folder/errors"; then
-      word="FAILED"
-      cat "$folder/errors" >&2
-    elif cmp -s "$folder/release/results.csv" "$folder/now/results.csv"; then
-      word="same"
-    else
-      word="DIFFERENT"
-    fi
-    [[ $word == same ]] || failed=1
-    printf '%-18s' "$word ($((SECONDS - begin)) s)"
-  done
-  printf '\n'
+  verdict on "$2" &
+  verdict off "$2"
+  wait
+  printf '%-34s%-18s%-18s\n' "$1" "$(<"$folder/on-verdict")" "$(<"$folder/off-verdict")"
+  if grep -qv '^same' "$folder"/{on,off}-verdict; then failed=1; fi
 }
 
 release='build/matrix/g++_-O2_plain'
