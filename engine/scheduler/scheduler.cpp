@@ -296,7 +296,7 @@ void Scheduler::head_done(const Completion& completion) {
   const bool answered = completion.sampled != kNone && completion.sampled == spec_.end_token;
   if (next_ != nullptr && !answered) return open_layer();
   // What is still being read is for a token that does not come.
-  next_ = nullptr;
+  if (next_ != nullptr) opened_step_ = std::exchange(next_, nullptr)->step;
   close_part();
   metrics_.end_ns = now_;
   done_ = true;

@@ -178,7 +178,7 @@ class Scheduler {
 
   std::vector<Request> final_requests_;  // waiting, in order
   Request refinement_;                   // the newest that waits
-  StepId opened_step_ = kNone;           // of the newest current_
+  StepId opened_step_ = kNone;           // of the newest current_, or next_ that never began
   bool predicting_ = false;
   FirstLayer first_layer_;
 
