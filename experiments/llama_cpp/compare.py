@@ -67,7 +67,7 @@ class Bench:
         return path
 
     def trace(self):
-        path = self.path("trace.safetensors")
+        path = self.path(f"trace-{self.options.tokens}.safetensors")
         if not os.path.exists(path):
             call(self.options.program, "record", "--gguf", MODEL, "--text", TEXTS[0], "--limit",
                  str(PROMPT + self.options.tokens), "--no-recall", "--out", path)
