@@ -13,10 +13,6 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Dates nearer than this are the same: rounding noise of a clock in seconds.
 inline constexpr double kSameS = 1e-12;
 
-constexpr double seconds(TimeNs ns) {
-  return static_cast<double>(ns) / kNsPerSecond;
-}
-
 // Waits `delay_s`, then moves `bytes` at up to `bytes_per_s`; slower while others share the way.
 // Without bytes it is a timer. Without bytes and delay it ends at once.
 struct Flow {

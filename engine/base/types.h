@@ -19,4 +19,8 @@ inline constexpr TimeNs kNsPerSecond = 1'000'000'000;
 inline constexpr TimeNs kNever = std::numeric_limits<TimeNs>::max();
 inline constexpr std::int32_t kNone = -1;
 
+constexpr double seconds(TimeNs ns) {
+  return static_cast<double>(ns) / kNsPerSecond;
+}
+
 }  // namespace leanstream

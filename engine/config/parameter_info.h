@@ -16,6 +16,11 @@ namespace leanstream::config {
 // Resolved values in the order of their declaration.
 using Json = nlohmann::ordered_json;
 
+// A text without its quotes, anything else as JSON.
+inline std::string plain_text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 enum class Type { integer, number, quantity, choice, text, flag, list, budget, section, custom };
 
 // Allowed values, ends included unless `above` (then the minimum itself is not allowed).

@@ -19,11 +19,10 @@ std::string Range::text(Dimension dimension) const {
 std::string ParameterInfo::default_text() const {
   const Json& value = default_value;
   if (value.is_null() || type == Type::section) return "";
-  if (value.is_string()) return value.get<std::string>();
   if (type == Type::quantity && value.is_number()) {
     return format_quantity(value.get<double>(), dimension);
   }
-  return value.dump();
+  return plain_text(value);
 }
 
 namespace {

@@ -135,9 +135,7 @@ void Meter::step() {
     const Joules taken = joules(use_, *spec_.platform, throttled());
     stretch_.joules.add(taken);
     if (throttled().any()) stretch_.throttled_ns += use_.time_ns;
-    if (heat_ && use_.time_ns > 0) {
-      heat_->step(taken, static_cast<double>(use_.time_ns) / kNsPerSecond);
-    }
+    if (heat_ && use_.time_ns > 0) heat_->step(taken, seconds(use_.time_ns));
   }
   stretch_.use.add(use_);
   use_ = {};

@@ -5,14 +5,6 @@
 #include "engine/base/check.h"
 
 namespace leanstream::energy {
-namespace {
-
-double seconds(TimeNs ns) {
-  return static_cast<double>(ns) / kNsPerSecond;
-}
-
-}  // namespace
-
 void Use::add(const Use& o) {
   time_ns += o.time_ns;
   accelerator_ns += o.accelerator_ns;

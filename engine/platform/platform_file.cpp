@@ -112,8 +112,7 @@ void collect(const config::Json& values, const std::vector<ParameterInfo>& infos
       const std::string name = prefix + info.name;
       const Origin* const origin = splitter.origin(name);
       if (origin == nullptr) continue;  // left at a default that changes nothing
-      const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-      out.push_back({name, text, origin->source, origin->reference});
+      out.push_back({name, config::plain_text(value), origin->source, origin->reference});
     }
   }
 }
@@ -176,6 +175,12 @@ std::vector<std::string> LoadedPlatform::assumed() const {
     if (p.source == Source::assumed) names.push_back(p.name);
   }
   return names;
+}
+
+config::Json flash_section(const Flash& flash) {
+  Platform holder;
+  holder.flash = flash;
+  return table().write(holder).at("flash");
 }
 
 LoadedPlatform read_platform(const Document& document, const Node& changes,

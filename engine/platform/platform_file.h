@@ -35,6 +35,8 @@ struct LoadedPlatform {
 
 // The parameters without their provenance.
 const config::Table<Platform>& table();
+// The values of a file's section `flash`, as a user would write them, by name.
+config::Json flash_section(const Flash& flash);
 
 // Reads a parsed platform file. `changes` is a map like the file's with plain values
 // ({flash: {latency: 60 us}}): an experiment's; each counts as assumed, and its reference says

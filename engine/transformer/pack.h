@@ -30,9 +30,8 @@ MlpTypes mlp_types(const GgufFile& file, const LlamaShape& shape, StoreAs as);
 
 // How blocks of k neurons are stored. as_is keeps the types where that is possible: rows always; a
 // down matrix that is no mere list of numbers only when a block holds whole groups of kBlockWeights
-// neighbours of the model's own order, else its columns become f32, which
-// holds every stored value exactly. Throws UserError when q8_0 does
-// not divide `hidden`.
+// neighbours of the model's own order, else its columns become f32, which holds every stored value
+// exactly. Throws UserError when q8_0 does not divide `hidden`.
 BlockLayout packed_layout(const MlpTypes& types, StoreAs as, std::int32_t hidden, std::int32_t k,
                           bool own_order);
 

@@ -17,7 +17,6 @@
 namespace leanstream::commands {
 namespace {
 
-using calibration::Cell;
 using calibration::CellErrors;
 using calibration::StorageTable;
 using Json = nlohmann::ordered_json;
@@ -54,21 +53,11 @@ StorageTable load(const Options& o) {
   return table;
 }
 
-std::vector<Cell> cells_of(const StorageTable& table, std::optional<int> half) {
-  std::vector<Cell> cells;
-  for (const Cell& cell : table.cells) {
-    if (!half || cell.half == half) cells.push_back(cell);
-  }
-  return cells;
-}
-
 Json figure_or_null(std::optional<double> value) {
   return value ? Json(*value) : Json();
 }
 
 Json json_of(const platform::Flash& flash, const std::vector<CellErrors>& errors) {
-  platform::Platform holder;
-  holder.flash = flash;
   Json cells = Json::array();
   for (const CellErrors& one : errors) {
     cells.push_back({{"bytes", one.cell.bytes},
@@ -78,7 +67,7 @@ Json json_of(const platform::Flash& flash, const std::vector<CellErrors>& errors
                      {"p50_error", figure_or_null(one.p50)},
                      {"p99_error", figure_or_null(one.p99)}});
   }
-  return {{"flash", platform::table().write(holder)["flash"]}, {"cells", cells}};
+  return {{"flash", platform::flash_section(flash)}, {"cells", cells}};
 }
 
 std::string percent(std::optional<double> error) {
@@ -104,22 +93,19 @@ void print_errors(const std::vector<CellErrors>& errors) {
 }
 
 void print_figures(const platform::Flash& flash) {
-  platform::Platform holder;
-  holder.flash = flash;
-  const auto values = platform::table().write(holder)["flash"];
+  const auto values = platform::flash_section(flash);
   for (const char* name : {"latency", "stream_bandwidth", "bandwidth", "requests",
                            "request_overhead", "span", "batch", "spread"}) {
-    const auto& value = values.at(name);
-    fmt::print("{:17} {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+    fmt::print("{:17} {}\n", name, config::plain_text(values.at(name)));
   }
 }
 
 void execute(const Options& o) {
   const StorageTable table = load(o);
   const auto base = platform::load_platform(o.base);
-  const auto fitted_cells = cells_of(table, o.half);
+  const auto fitted_cells = o.half ? table.half(*o.half) : table.cells;
   const auto fit = calibration::fit(table, fitted_cells, base.platform.flash);
-  const auto judged = o.half ? cells_of(table, 1 - *o.half) : fitted_cells;
+  const auto judged = o.half ? table.half(1 - *o.half) : fitted_cells;
   const auto errors = calibration::errors(fit.flash, judged);
   if (!o.out.empty()) {
     const auto summary = calibration::summarise(calibration::errors(fit.flash, fitted_cells));

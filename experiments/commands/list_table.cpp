@@ -13,8 +13,7 @@ using config::Json;
 constexpr std::size_t kColumns = 100;
 
 std::string cell(const Json& value) {
-  if (value.is_null()) return "";
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_null() ? "" : config::plain_text(value);
 }
 
 // Characters, not bytes: continuation bytes of UTF-8 take no column.

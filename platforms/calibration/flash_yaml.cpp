@@ -5,12 +5,9 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace leanstream::calibration {
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 struct Figure {
   std::string name;  // "flash.latency"
@@ -21,7 +18,7 @@ struct Figure {
 
 // In quotes, whatever it holds: JSON's are YAML's.
 std::string quoted(const std::string& text) {
-  return OrderedJson(text).dump();
+  return config::Json(text).dump();
 }
 
 // Figures of one section follow each other.
@@ -48,24 +45,18 @@ std::string sections(const std::vector<Figure>& figures) {
   return text;
 }
 
-std::string plain(const OrderedJson& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
 }  // namespace
 
 std::string platform_text(const Fit& fit, const Summary& summary, const std::string& table,
                           const platform::LoadedPlatform& base) {
-  platform::Platform fitted = base.platform;
-  fitted.flash = fit.flash;
-  const OrderedJson values = OrderedJson(platform::table().write(fitted)["flash"]);
+  const auto values = platform::flash_section(fit.flash);
   const std::string fitted_to = fmt::format(
       "fitted to the {} random reads of {} (median error of the rates {:.1f} %, worst {:.1f} %)",
       summary.cells, table, 100 * summary.rate.median, 100 * summary.rate.worst);
   std::vector<Figure> figures;
   const auto add = [&](const char* name, std::string source, std::string reference) {
-    figures.push_back({std::string("flash.") + name, plain(values.at(name)), std::move(source),
-                       std::move(reference)});
+    figures.push_back({std::string("flash.") + name, config::plain_text(values.at(name)),
+                       std::move(source), std::move(reference)});
   };
   for (const char* name :
        {"bandwidth", "stream_bandwidth", "latency", "request_overhead", "span", "batch"}) {
@@ -85,7 +76,7 @@ std::string platform_text(const Fit& fit, const Summary& summary, const std::str
   for (const auto& p : base.provenance) {
     if (known.contains(p.name)) continue;
     const bool flash = p.name.starts_with("flash.");
-    const std::string value = flash ? plain(values.at(p.name.substr(6))) : p.value;
+    const std::string value = flash ? config::plain_text(values.at(p.name.substr(6))) : p.value;
     const std::string reference =
         value == p.value
             ? fmt::format("as {} ({}: {})", base.platform.name, word(p.source), p.reference)

@@ -222,6 +222,14 @@ std::optional<Cell> fio_job(const Json& file, const Json& job, bool& one_queue, 
 
 }  // namespace
 
+std::vector<Cell> StorageTable::half(int number) const {
+  std::vector<Cell> some;
+  for (const Cell& cell : cells) {
+    if (cell.half == number) some.push_back(cell);
+  }
+  return some;
+}
+
 StorageTable read_csv(std::string_view text, const std::string& name, Diagnostics& diagnostics) {
   Source source(name, diagnostics);
   StorageTable table;

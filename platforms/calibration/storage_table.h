@@ -38,6 +38,9 @@ struct StorageTable {
   std::vector<Cell> cells;
   bool one_queue = false;  // else each read in a lane of its own
   std::vector<std::string> ignored_columns;
+
+  // Of one half, in their order.
+  std::vector<Cell> half(int number) const;
 };
 
 // `name` stands for the file in messages. Reports every line that is wrong.

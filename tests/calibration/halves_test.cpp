@@ -24,22 +24,14 @@ StorageTable measured(const std::string& name) {
   return table;
 }
 
-std::vector<Cell> half_of(const StorageTable& table, int half) {
-  std::vector<Cell> cells;
-  for (const Cell& cell : table.cells) {
-    if (cell.half == half) cells.push_back(cell);
-  }
-  return cells;
-}
-
 TEST(Halves, OfTheVirtualDisk) {
   const StorageTable table = measured("vm_disk.csv");
   ASSERT_EQ(table.cells.size(), 40u);
   for (const int half : {0, 1}) {
-    const Fit fitted = fit(table, half_of(table, half), kBase);
+    const Fit fitted = fit(table, table.half(half), kBase);
     EXPECT_GT(fitted.flash.batch, 1);
     EXPECT_TRUE(fitted.spread_known && fitted.host_known);
-    const auto other = errors(fitted.flash, half_of(table, 1 - half));
+    const auto other = errors(fitted.flash, table.half(1 - half));
     const Summary summary = summarise(other);
     EXPECT_LE(summary.rate.median, 0.10);
     EXPECT_LE(summary.rate.worst, 0.35);
@@ -57,10 +49,10 @@ TEST(Halves, OfTheUfsOfAPhone) {
   const StorageTable table = measured("oneplus_15r.csv");
   ASSERT_EQ(table.cells.size(), 28u);
   for (const int half : {0, 1}) {
-    const Fit fitted = fit(table, half_of(table, half), kBase);
+    const Fit fitted = fit(table, table.half(half), kBase);
     EXPECT_EQ(fitted.flash.batch, 1);
     EXPECT_FALSE(fitted.spread_known);
-    const auto other = errors(fitted.flash, half_of(table, 1 - half));
+    const auto other = errors(fitted.flash, table.half(1 - half));
     const Summary summary = summarise(other);
     EXPECT_LE(summary.rate.median, 0.06);
     EXPECT_LE(summary.rate.worst, 0.15);

@@ -21,11 +21,9 @@ TEST(MeasuredHalves, TheSimulatedDiskSaysTheOtherHalf) {
   platform::Flash base = round_device().flash;
   base.io_segment_overhead_ns = 0;
   for (const int half : {0, 1}) {
-    std::vector<calibration::Cell> own, other;
-    for (const auto& cell : table.cells) (cell.half == half ? own : other).push_back(cell);
-    const platform::Flash flash = calibration::fit(table, own, base).flash;
+    const platform::Flash flash = calibration::fit(table, table.half(half), base).flash;
     std::vector<calibration::CellErrors> errors;
-    for (const auto& cell : other) {
+    for (const auto& cell : table.half(1 - half)) {
       // As many batches at each depth, since a batch is one draw.
       const Loop loop =
           keep(flash, cell.bytes, cell.depth, 2000 * static_cast<std::size_t>(cell.depth));
