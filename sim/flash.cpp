@@ -18,6 +18,9 @@ Flash::Flash(const backend::WorldSpec& spec)
       block_bytes_(spec.geometry.block_bytes),
       faults_(spec.faults, spec.seed),
       can_fail_(spec.faults.read_error > 0 || spec.faults.short_read > 0 || spec.faults.late > 0),
+      merge_blocks_(can_fail_ ? 1
+                              : static_cast<std::int32_t>(spec.platform->flash.merge_bytes /
+                                                          spec.geometry.block_bytes)),
       time_(spec.faults),
       bandwidth_(peak(spec.platform->flash)) {
   LEANSTREAM_CHECK(device_->queue_depth >= 1, "a flash device without a queue");
@@ -37,7 +40,8 @@ void Flash::submit(const Command& command, double now_s) {
   free_.pop_back();
   read.command = command;
   read.firsts.clear();
-  for_each_request(command, [&](std::size_t first, std::size_t) { read.firsts.push_back(first); });
+  scheduler::for_each_run(command.blocks, std::max(command.merge_blocks, merge_blocks_),
+                          [&](std::size_t first, std::size_t) { read.firsts.push_back(first); });
   const Bytes overhead_bytes = device_->request_overhead_bytes * read.firsts.size();
   read.load = {static_cast<std::int64_t>(read.firsts.size()),
                static_cast<double>(block_bytes_ * command.blocks.size() + overhead_bytes)};

@@ -107,6 +107,7 @@ class Flash : public BusUser {
   Bytes block_bytes_;
   backend::FaultInjector faults_;
   bool can_fail_;
+  std::int32_t merge_blocks_;  // by the system; a fault is of one request, so not where they occur
   StallTime time_;
   bool stalled_ = false;
   double bandwidth_;  // min(bandwidth, link) with what a collapse leaves of it

@@ -27,7 +27,7 @@ Flow attention(const backend::WorldSpec& spec, const Command& command) {
       2.0 * weights * tokens + 4.0 * shape.hidden * backend::context(command) * tokens;
   const auto& device = spec.platform->accelerator;
   return roofline(backend::accelerator_bytes(spec, command), device.bandwidth_bytes_per_s,
-                  operations, device.flops_per_s, 0.0);
+                  operations, device.flops_per_s, seconds(device.command_ns));
 }
 
 Flow release(const backend::WorldSpec& spec, const Command& command) {
@@ -41,7 +41,8 @@ Flow release(const backend::WorldSpec& spec, const Command& command) {
 Flow head(const backend::WorldSpec& spec, const Command& command) {
   const auto& device = spec.platform->accelerator;
   return roofline(backend::accelerator_bytes(spec, command), device.bandwidth_bytes_per_s,
-                  2.0 * spec.shape.vocab * spec.shape.hidden, device.flops_per_s, 0.0);
+                  2.0 * spec.shape.vocab * spec.shape.hidden, device.flops_per_s,
+                  seconds(device.command_ns));
 }
 
 }  // namespace

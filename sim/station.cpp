@@ -12,7 +12,9 @@ void Station::submit(const scheduler::Command& command, const Flow& flow, double
                    "flow of command {}: {} bytes at {} after {} s", command.ticket, flow.bytes,
                    flow.bytes_per_s, flow.delay_s);
   queue_.push_back({command, flow});
-  if (!busy_) start(now_s);
+  if (busy_) return;
+  const bool asleep = now_s - idle_from_s_ >= start_.patience_s;
+  start(now_s, asleep && !flow.instant() ? start_.delay_s : 0);
 }
 
 void Station::die() {
@@ -21,13 +23,14 @@ void Station::die() {
 }
 
 // Commands that take no time end here, at the moment they reach the front.
-void Station::start(double now_s) {
+void Station::start(double now_s, double delay_s) {
   while (!dead_ && !queue_.empty()) {
     const Queued& next = queue_.front();
     if (!next.flow.instant()) {
       busy_ = true;
-      work_from_s_ = now_s + next.flow.delay_s;
-      transfer_ = Transfer(next.flow, now_s);
+      work_from_s_ = now_s + delay_s + next.flow.delay_s;
+      transfer_ =
+          Transfer({next.flow.bytes, delay_s + next.flow.delay_s, next.flow.bytes_per_s}, now_s);
       return;
     }
     ended_->push_back({next.command, 0});
@@ -50,7 +53,8 @@ void Station::advance(double now_s) {
   ended_->push_back({queue_.front().command, std::llround(work_s * kNsPerSecond)});
   queue_.pop_front();
   busy_ = false;
-  start(now_s);
+  idle_from_s_ = now_s;
+  start(now_s, 0);
 }
 
 }  // namespace leanstream::sim

@@ -17,8 +17,15 @@ class Station final : public BusUser {
     TimeNs work_ns = 0;  // without the delay of its flow
   };
 
+  // What a command costs that finds the unit idle for longer than `patience_s`.
+  struct Start {
+    double delay_s = 0;
+    double patience_s = 0;
+  };
+
   // Commands that end go to `ended`, which outlives the station.
-  explicit Station(std::vector<Ended>& ended) : ended_(&ended) {}
+  explicit Station(std::vector<Ended>& ended) : Station(ended, {0, 0}) {}
+  Station(std::vector<Ended>& ended, const Start& start) : ended_(&ended), start_(start) {}
 
   void submit(const scheduler::Command& command, const Flow& flow, double now_s);
   // Nothing ends here any more.
@@ -35,9 +42,11 @@ class Station final : public BusUser {
     Flow flow;
   };
 
-  void start(double now_s);
+  void start(double now_s, double delay_s);
 
   std::vector<Ended>* ended_;
+  Start start_;
+  double idle_from_s_ = 0;
   Ring<Queued> queue_;  // the front is in service while busy_
   bool busy_ = false;
   bool dead_ = false;

@@ -6,6 +6,7 @@
 
 #include "engine/base/check.h"
 #include "engine/platform/platform.h"
+#include "sim/host.h"
 #include "sim/roofline.h"
 
 namespace leanstream::sim {
@@ -35,11 +36,20 @@ bool within(double now_s, TimeNs from_ns, TimeNs to_ns) {
   return from_ns != kNever && now_s >= seconds(from_ns) - kSameS && now_s < seconds(to_ns) - kSameS;
 }
 
+// Threads that sleep without work; with synchronisation by device the accelerator always does.
+Station::Start accelerator_start(const backend::WorldSpec& spec) {
+  const auto& device = spec.platform->accelerator;
+  const bool sleeps = spec.synchronisation == backend::Synchronisation::device;
+  return {seconds(device.start_ns), sleeps ? 0 : seconds(device.patience_ns)};
+}
+
 }  // namespace
 
 World::World(const backend::WorldSpec& spec)
     : spec_(spec),
       flash_(make_flash(spec)),
+      accelerator_(ended_, accelerator_start(spec)),
+      processor_(ended_, {seconds(spec.platform->cpu.wake_up_ns)}),
       bus_(spec.platform->memory.bandwidth_bytes_per_s, {flash_.get(), &accelerator_, &processor_}),
       scores_(spec),
       clock_(*this) {
@@ -193,7 +203,9 @@ namespace {
 [[maybe_unused]] const bool kRegistered = backend::register_world(
     "sim", "SimGrid: flash, link, memory bus, accelerator and processor as models; exact repeats",
     [](const backend::WorldSpec& spec) -> std::unique_ptr<backend::Backend> {
-      return std::make_unique<World>(spec);
+      auto devices = std::make_unique<World>(spec);
+      if (!host_takes_time(spec.platform->cpu)) return devices;
+      return std::make_unique<Host>(spec, std::move(devices));
     },
     backend::NeedsLog::no, nullptr, backend::FollowsPlatform::yes);
 

@@ -54,8 +54,8 @@ class World final : public backend::Backend, private Process {
   double accelerator_rate_ = 1, cpu_rate_ = 1, flash_rate_ = 1;  // of their speed that is left
   std::vector<Station::Ended> ended_;
   std::unique_ptr<Flash> flash_;
-  Station accelerator_{ended_};
-  Station processor_{ended_};
+  Station accelerator_;
+  Station processor_;
   Bus bus_;
   std::vector<double> fault_dates_;  // at which something begins or ends, rising
   std::size_t next_fault_ = 0;

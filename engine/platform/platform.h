@@ -9,7 +9,7 @@
 namespace leanstream::platform {
 
 // One request of s bytes, alone: latency + s ÷ stream_bandwidth. Many: at most `bandwidth` bytes,
-// `requests_per_s` requests a second, `queue_depth` requests in service. The last four refine that;
+// `requests_per_s` requests a second, `queue_depth` requests in service. The last five refine that;
 // their defaults change nothing. sim/flash_model.h says how they act.
 struct Flash {
   double bandwidth_bytes_per_s = 0;
@@ -24,6 +24,7 @@ struct Flash {
   Bytes span_bytes = 0;                   // in flight, at which half of the bandwidth is engaged
   std::int32_t batch = 1;                 // requests whose ends are told together, at most
   double spread = 0;                      // σ of the log-normal factor of latency and transfer
+  Bytes merge_bytes = 0;                  // neighbours of a read are one request, up to so many
 };
 
 struct Memory {
@@ -42,6 +43,7 @@ struct Accelerator {
   TimeNs device_segment_ns = 0;          // per MLP segment, a launch and a device-wide wait
   TimeNs command_ns = 0;                 // per attention or head, besides bytes and operations
   TimeNs start_ns = 0;                   // from a command to an idle accelerator until it begins
+  TimeNs patience_ns = 0;                // idle for less than that, it begins at once
 };
 
 struct Cpu {

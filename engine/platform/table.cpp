@@ -55,7 +55,10 @@ const Table<Flash>& flash_table() {
           .range(1, 65536),
       number("spread", &Flash::spread,
              "sigma of the log-normal factor of latency and transfer; its mean is 1")
-          .range(0, 2)};
+          .range(0, 2),
+      quantity("merge", &Flash::merge_bytes, Dimension::bytes,
+               "the system makes neighbours of a read one request, up to so many bytes; 0: never")
+          .range(0, 1 << 30)};
   return t;
 }
 
@@ -102,6 +105,9 @@ const Table<Accelerator>& accelerator_table() {
           .range(0, 1e9),
       quantity("start", &Accelerator::start_ns, Dimension::time,
                "from a command to an idle accelerator until it begins")
+          .range(0, 1e9),
+      quantity("patience", &Accelerator::patience_ns, Dimension::time,
+               "idle for less than that it begins at once; not with synchronisation by device")
           .range(0, 1e9)};
   return t;
 }

@@ -21,6 +21,15 @@ TEST(Roofline, AttentionReadsWeightsAndContext) {
   EXPECT_EQ(flow.delay_s, 0);
 }
 
+TEST(Roofline, AttentionAndHeadCostACommandBesides) {
+  Device device;
+  device.platform.accelerator.command_ns = 4'000;
+  Commands commands;
+  for (const auto kind : {CommandKind::attention, CommandKind::head}) {
+    EXPECT_EQ(accelerator_flow(device.spec, commands.make(kind)).delay_s, 4e-6);
+  }
+}
+
 TEST(Roofline, PrefillIsBoundByOperations) {
   Device device;
   Commands commands;

@@ -68,6 +68,22 @@ TEST(World, ASaturatedQueue) {
   });
 }
 
+// The same reads, of which the system makes one request by itself.
+TEST(World, TheSystemMergesNeighbours) {
+  Device device;
+  device.set_blocks(17'500);
+  device.platform.flash.merge_bytes = 36'000;  // two blocks
+  in_world(device, [](World& world, Commands& commands) {
+    submit(world, {commands.with_blocks(CommandKind::read, {0, 1, 10})});
+    EXPECT_EQ(drain(world, 1)[1].time_ns, 85'000 + 20'000);
+  });
+  device.spec.faults.read_error = 1e-9;  // each request by itself
+  in_world(device, [](World& world, Commands& commands) {
+    submit(world, {commands.with_blocks(CommandKind::read, {0, 1, 10})});
+    EXPECT_EQ(drain(world, 1)[1].time_ns, 85'000 + 10'000 + 4'000);
+  });
+}
+
 TEST(World, NeighboursAreOneRequestOfMixedSizes) {
   Device device;
   device.set_blocks(17'500);

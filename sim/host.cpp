@@ -1,0 +1,95 @@
+#include "sim/host.h"
+
+#include <algorithm>
+
+#include "engine/base/check.h"
+
+namespace leanstream::sim {
+
+using scheduler::Command;
+using scheduler::CommandKind;
+using scheduler::Completion;
+using scheduler::Status;
+
+namespace {
+
+template <typename T>
+std::span<const T> kept(std::span<const T> values, backend::BufferPool<T>& pool) {
+  if (values.empty()) return {};
+  auto& copy = pool.take();
+  copy.assign(values.begin(), values.end());
+  return copy;
+}
+
+}  // namespace
+
+bool host_takes_time(const platform::Cpu& cpu) {
+  return cpu.step_ns > 0 || cpu.wake_up_ns > 0;
+}
+
+Host::Host(const backend::WorldSpec& spec, std::unique_ptr<backend::Backend> devices)
+    : cpu_(spec.platform->cpu), devices_(std::move(devices)) {}
+
+void Host::submit(std::span<const Command> commands) {
+  clear_lent();
+  collect_until(now_ns_ + cpu_.step_ns);
+  std::int64_t requests = 0;
+  for (const Command& command : commands) {
+    if (command.kind == CommandKind::read) {
+      for_each_request(command, [&](std::size_t, std::size_t) { ++requests; });
+    } else if (command.kind != CommandKind::release && command.kind != CommandKind::cancel) {
+      awaited_.push_back(command.ticket);
+    }
+  }
+  devices_->submit(commands);
+  waits_from_ns_ = devices_->now() + requests * cpu_.read_request_ns.value_or(0);
+  collect_until(waits_from_ns_);
+}
+
+std::span<const Completion> Host::wait(TimeNs deadline) {
+  clear_lent();
+  if (batch_.empty()) {
+    for (const Completion& c : devices_->wait(deadline)) take(c);
+    const TimeNs ended = devices_->now();
+    const bool slept = awaited_.empty() || ended - waits_from_ns_ > backend::kLookNs;
+    const bool timed_out = batch_.front().status == Status::timed_out;
+    if (slept && !timed_out) collect_until(ended + cpu_.wake_up_ns);
+  }
+  now_ns_ = std::max(now_ns_, devices_->now());
+  waits_from_ns_ = now_ns_;
+  for (Completion& c : batch_) {
+    c.time_ns = now_ns_;
+    std::erase(awaited_, c.ticket);
+  }
+  lent_ = true;
+  return batch_;
+}
+
+void Host::clear_lent() {
+  if (!lent_) return;
+  lent_ = false;
+  batch_.clear();
+  codes_.reset();
+  blocks_.reset();
+  times_.reset();
+  numbers_.reset();
+}
+
+// The devices' clock is at the date afterwards.
+void Host::collect_until(TimeNs date) {
+  while (devices_->now() < date) {
+    for (const Completion& c : devices_->wait(date)) {
+      if (c.status != Status::timed_out) take(c);
+    }
+  }
+}
+
+void Host::take(const Completion& completion) {
+  Completion& c = batch_.emplace_back(completion);
+  c.scores = kept(completion.scores, codes_);
+  c.not_read = kept(completion.not_read, blocks_);
+  c.request_ns = kept(completion.request_ns, times_);
+  c.nll = kept(completion.nll, numbers_);
+}
+
+}  // namespace leanstream::sim

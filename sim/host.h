@@ -1,0 +1,55 @@
+// The scheduler's own thread, which the devices wait for: it takes time to decide, and it may sleep
+// when they answer.
+//
+//   seen at T ── cpu.step ──► commands reach their devices ── cpu.read_request for each device
+//   request ──► waits: looks for backend::kLookNs if it needs an answer of a unit (a prediction, an
+//   accelerator command other than a release), then sleeps; who sleeps sees what has ended
+//   cpu.wake_up after the end
+//
+// What ends while the thread is busy is seen when it waits, as one batch. On a platform that states
+// neither cpu.step nor cpu.wake_up the thread takes no time.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/backend/backend.h"
+#include "engine/backend/buffer_pool.h"
+#include "engine/backend/world.h"
+#include "engine/platform/platform.h"
+
+namespace leanstream::sim {
+
+// Devices without a host that takes time, seen through one that does.
+class Host final : public backend::Backend {
+ public:
+  // The spec's platform outlives the host.
+  Host(const backend::WorldSpec& spec, std::unique_ptr<backend::Backend> devices);
+
+  TimeNs now() override { return now_ns_; }
+  void submit(std::span<const scheduler::Command> commands) override;
+  std::span<const scheduler::Completion> wait(TimeNs deadline) override;
+
+ private:
+  void clear_lent();
+  void collect_until(TimeNs date);  // what ends up to then goes to batch_
+  void take(const scheduler::Completion& completion);
+
+  platform::Cpu cpu_;
+  std::unique_ptr<backend::Backend> devices_;
+  TimeNs now_ns_ = 0;              // of the last batch
+  TimeNs waits_from_ns_ = 0;       // its commands are handed over
+  std::vector<TicketId> awaited_;  // under way, and answers that the thread needs
+  bool lent_ = false;              // the caller has seen batch_
+  std::vector<scheduler::Completion> batch_;
+  backend::BufferPool<std::uint8_t> codes_;  // what the spans of batch_ point into
+  backend::BufferPool<BlockId> blocks_;
+  backend::BufferPool<TimeNs> times_;
+  backend::BufferPool<float> numbers_;
+};
+
+// Whether the platform says what its host takes.
+bool host_takes_time(const platform::Cpu& cpu);
+
+}  // namespace leanstream::sim

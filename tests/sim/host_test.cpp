@@ -1,0 +1,138 @@
+// The host's own time, in hand-worked dates: step 3 us, wake-up 20 us, 2 us of processor for a
+// read.
+#include "sim/host.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/sim/child.h"
+#include "tests/sim/device.h"
+
+namespace leanstream::sim {
+namespace {
+
+using scheduler::Command;
+using scheduler::CommandKind;
+using scheduler::Status;
+
+class HostTest : public testing::Test {
+ protected:
+  HostTest() {
+    device.set_blocks(17'500);  // alone 80 + 10 us
+    device.platform.cpu.step_ns = 3'000;
+    device.platform.cpu.wake_up_ns = 20'000;
+    device.platform.cpu.read_request_ns = 2'000;
+    device.platform.flash.io_segment_overhead_ns = 0;
+    device.spec.fidelity = backend::Fidelity::request;
+  }
+
+  template <typename Body>
+  void in_world(const Body& body) {
+    in_child([&] {
+      Host host(device.spec, std::make_unique<World>(device.spec));
+      body(host);
+    });
+  }
+  static void submit(Host& host, std::initializer_list<Command> commands) {
+    host.submit(std::vector<Command>(commands));
+  }
+
+  Device device;
+  Commands commands;
+};
+
+TEST_F(HostTest, WhoSleepsSeesAReadLater) {
+  in_world([&](Host& host) {
+    submit(host, {commands.read(1)});
+    const auto batch = host.wait(kNever);
+    ASSERT_EQ(batch.size(), 1);
+    EXPECT_EQ(batch[0].time_ns, 3'000 + 90'000 + 20'000);
+    EXPECT_EQ(batch[0].request_ns[0], 90'000);
+    EXPECT_EQ(host.now(), 113'000);
+  });
+}
+
+TEST_F(HostTest, WhoLooksSeesTheEndAtOnceButNotForLong) {
+  device.spec.synchronisation = backend::Synchronisation::flags;
+  for (const std::int32_t blocks : {20, 40}) {
+    in_world([&](Host& host) {
+      // A segment of 1 us and 0.3 us a block; the thread needs the end of its layer.
+      const auto segment = commands.release(blocks);
+      submit(host, {segment, commands.make(CommandKind::end_layer)});
+      const auto batch = host.wait(kNever);
+      ASSERT_EQ(batch.size(), 2);
+      EXPECT_EQ(batch[1].time_ns, blocks == 20 ? 3'000 + 7'000 : 3'000 + 13'000 + 20'000);
+    });
+  }
+}
+
+TEST_F(HostTest, WhatEndsWhileItIsBusyIsSeenWhenItWaits) {
+  in_world([&](Host& host) {
+    auto segment = commands.release(20);  // 26 us
+    submit(host, {segment, commands.read(60)});
+    const auto batch = host.wait(kNever);
+    ASSERT_EQ(batch.size(), 1);
+    EXPECT_EQ(batch[0].ticket, 1);
+    EXPECT_EQ(batch[0].time_ns, 3'000 + 60 * 2'000);
+  });
+}
+
+TEST_F(HostTest, ADeadlineThatPassesIsSeenThen) {
+  in_world([&](Host& host) {
+    submit(host, {commands.read(1)});
+    const auto batch = host.wait(50'000);
+    ASSERT_EQ(batch.size(), 1);
+    EXPECT_EQ(batch[0].status, Status::timed_out);
+    EXPECT_EQ(batch[0].time_ns, 50'000);
+    EXPECT_EQ(host.wait(kNever)[0].time_ns, 113'000);
+  });
+}
+
+TEST_F(HostTest, APredictionWakesItsThreadAndIsKeptUntilTheNextWait) {
+  in_world([&](Host& host) {
+    auto prediction = commands.make(CommandKind::predict);
+    prediction.layer = 1;
+    submit(host, {prediction});
+    const auto batch = host.wait(kNever);
+    EXPECT_EQ(batch[0].time_ns, 3'000 + 20'000 + 100'000 + 20'000);
+    ASSERT_EQ(batch[0].scores.size(), 4000);
+    EXPECT_EQ(batch[0].scores[3999], 10);
+  });
+}
+
+// Threads of an accelerator that sleep where nothing has come for 50 us.
+TEST(Accelerator, StartsLaterWhenItHasBeenIdleForLong) {
+  Device device;
+  device.platform.accelerator.start_ns = 30'000;
+  device.platform.accelerator.patience_ns = 50'000;
+  for (const auto way : {backend::Synchronisation::flags, backend::Synchronisation::device}) {
+    device.spec.synchronisation = way;
+    const bool patient = way == backend::Synchronisation::flags;
+    in_child([&] {
+      World world(device.spec);
+      Commands commands;
+      const TimeNs segment_ns = patient ? 7'000 : 26'000;
+      std::vector<Command> two{commands.release(20), commands.release(20)};
+      world.submit(two);
+      EXPECT_EQ(drain(world, 2)[2].time_ns, (patient ? 0 : 30'000) + 2 * segment_ns);
+      for (const TimeNs idle_ns : {49'000, 51'000}) {
+        const TimeNs from = world.now();
+        world.wait(from + idle_ns);
+        const Command next = commands.release(20);
+        world.submit(std::span(&next, 1));
+        const TimeNs start_ns = patient && idle_ns == 49'000 ? 0 : 30'000;
+        EXPECT_EQ(world.wait(kNever)[0].time_ns, from + idle_ns + start_ns + segment_ns);
+      }
+    });
+  }
+}
+
+TEST(Host, TakesTimeOnlyWhereThePlatformSaysSo) {
+  platform::Cpu cpu;
+  cpu.read_request_ns = 1'000;
+  EXPECT_FALSE(host_takes_time(cpu));
+  cpu.step_ns = 1;
+  EXPECT_TRUE(host_takes_time(cpu));
+}
+
+}  // namespace
+}  // namespace leanstream::sim
