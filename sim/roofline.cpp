@@ -22,9 +22,8 @@ Flow roofline(double bytes, double bandwidth, double operations, double flops, d
 Flow attention(const backend::WorldSpec& spec, const Command& command) {
   const model::ModelShape& shape = spec.shape;
   const double tokens = command.tokens;
-  const double weights = shape.layer_attention_bytes() / shape.bytes_per_weight;
   const double operations =
-      2.0 * weights * tokens + 4.0 * shape.hidden * backend::context(command) * tokens;
+      2.0 * shape.layer_attention_weights() * tokens + 4.0 * shape.hidden * backend::context(command) * tokens;
   const auto& device = spec.platform->accelerator;
   return roofline(backend::accelerator_bytes(spec, command), device.bandwidth_bytes_per_s,
                   operations, device.flops_per_s, seconds(device.command_ns));

@@ -1,6 +1,7 @@
 // The shape of a decoder-only transformer with a gated MLP, and how its MLPs are cut into blocks.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine/base/types.h"
@@ -17,6 +18,7 @@ struct ModelShape {
   std::int32_t vocab = 0;
   bool tied_embeddings = false;   // the head reuses the embedding table
   double bytes_per_weight = 2.0;  // f16
+  std::optional<double> resident_bytes_per_weight{};  // of what is no MLP; absent: the same
 
   std::int32_t head_dim() const { return hidden / heads; }
   // gate row, up row and down column of one neuron, stored together.
@@ -24,10 +26,16 @@ struct ModelShape {
   double layer_mlp_bytes() const { return bundle_bytes() * ffn; }
   double mlp_bytes() const { return layer_mlp_bytes() * layers; }
   // Q, K, V and O of one layer.
-  double layer_attention_bytes() const {
-    return (2.0 * hidden * hidden + 2.0 * hidden * kv_heads * head_dim()) * bytes_per_weight;
+  double layer_attention_weights() const {
+    return 2.0 * hidden * hidden + 2.0 * hidden * kv_heads * head_dim();
   }
-  double head_bytes() const { return static_cast<double>(vocab) * hidden * bytes_per_weight; }
+  double layer_attention_bytes() const {
+    return layer_attention_weights() * resident_bytes_per_weight.value_or(bytes_per_weight);
+  }
+  double head_bytes() const {
+    return static_cast<double>(vocab) * hidden *
+           resident_bytes_per_weight.value_or(bytes_per_weight);
+  }
   // Everything that stays in memory: attention, embedding, head (once when tied).
   double resident_bytes() const {
     return layer_attention_bytes() * layers + head_bytes() * (tied_embeddings ? 1 : 2);

@@ -158,6 +158,10 @@ const config::Table<Experiment>& experiment_table() {
       config::quantity("bytes_per_weight", &E::bytes_per_weight, config::Dimension::none,
                        "on flash and in memory, when not that of the model file")
           .range(0.1, 8),
+      config::quantity("resident_bytes_per_weight", &E::resident_bytes_per_weight,
+                       config::Dimension::none,
+                       "of attention, embedding and head, when they are stored otherwise")
+          .range(0.1, 8),
       config::text("system", &E::system, "a system, by name or path").required(),
       changes("system_changes", &E::system_changes, "parameters of the system to change"),
       config::choice("activations", &E::activations,

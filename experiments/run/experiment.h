@@ -40,7 +40,7 @@ struct Experiment {
   config::Node system_changes;
   config::Node platform_changes;
   config::MemoryBudget memory_budget;
-  std::optional<double> bytes_per_weight;
+  std::optional<double> bytes_per_weight, resident_bytes_per_weight;
   std::int32_t block_neurons = 1;
   policy::Registry<policy::Placement>::Choice placement = policy::default_placement();
   scheduler::Select select = scheduler::Select::blocks;

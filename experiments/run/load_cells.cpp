@@ -128,6 +128,7 @@ class Loader {
     auto& shape = cell.model.shape;
     const auto before = diagnostics_.count();
     if (e.bytes_per_weight) shape.bytes_per_weight = *e.bytes_per_weight;
+    shape.resident_bytes_per_weight = e.resident_bytes_per_weight;
     set_tokens(cell);
     if (diagnostics_.count() != before) return;
     cell.density = cell.system.density.value_or(e.density);
