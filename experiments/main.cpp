@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
   leanstream::commands::add_run(app);
   leanstream::commands::add_sweep(app);
   leanstream::commands::add_synthesize(app);
+  leanstream::commands::add_timeline(app);
   leanstream::commands::add_trace(app);
   leanstream::commands::set_command_line(argc, argv);
   try {

@@ -33,17 +33,18 @@ Host::Host(const backend::WorldSpec& spec, std::unique_ptr<backend::Backend> dev
 void Host::submit(std::span<const Command> commands) {
   clear_lent();
   collect_until(now_ns_ + cpu_.step_ns);
-  std::int64_t requests = 0;
   for (const Command& command : commands) {
-    if (command.kind == CommandKind::read) {
-      for_each_request(command, [&](std::size_t, std::size_t) { ++requests; });
-    } else if (command.kind != CommandKind::release && command.kind != CommandKind::cancel) {
-      awaited_.push_back(command.ticket);
+    switch (command.kind) {
+      case CommandKind::read:
+      case CommandKind::cancel:
+      case CommandKind::release:
+        break;
+      default:
+        awaited_.push_back(command.ticket);
     }
   }
   devices_->submit(commands);
-  waits_from_ns_ = devices_->now() + requests * cpu_.read_request_ns.value_or(0);
-  collect_until(waits_from_ns_);
+  waits_from_ns_ = devices_->now();
 }
 
 std::span<const Completion> Host::wait(TimeNs deadline) {

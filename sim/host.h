@@ -1,13 +1,13 @@
 // The scheduler's own thread, which the devices wait for: it takes time to decide, and it may sleep
 // when they answer.
 //
-//   seen at T ── cpu.step ──► commands reach their devices ── cpu.read_request for each device
-//   request ──► waits: looks for backend::kLookNs if it needs an answer of a unit (a prediction, an
-//   accelerator command other than a release), then sleeps; who sleeps sees what has ended
-//   cpu.wake_up after the end
+//   seen at T ── cpu.step ──► commands reach their devices ──► waits: looks for backend::kLookNs if
+//   it needs an answer of a unit (a prediction, an accelerator command other than a release), then
+//   sleeps; who sleeps sees what has ended cpu.wake_up after the end
 //
-// What ends while the thread is busy is seen when it waits, as one batch. On a platform that states
-// neither cpu.step nor cpu.wake_up the thread takes no time.
+// What ends while the thread is busy is seen when it waits, as one batch. Handing requests over is
+// part of how fast the flash takes them (flash.requests). On a platform that states neither
+// cpu.step nor cpu.wake_up the thread takes no time.
 #pragma once
 
 #include <memory>

@@ -31,6 +31,7 @@ void add_report(CLI::App& app);
 void add_run(CLI::App& app);
 void add_sweep(CLI::App& app);
 void add_synthesize(CLI::App& app);
+void add_timeline(CLI::App& app);
 void add_trace(CLI::App& app);
 
 }  // namespace leanstream::commands

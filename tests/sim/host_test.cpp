@@ -20,7 +20,6 @@ class HostTest : public testing::Test {
     device.set_blocks(17'500);  // alone 80 + 10 us
     device.platform.cpu.step_ns = 3'000;
     device.platform.cpu.wake_up_ns = 20'000;
-    device.platform.cpu.read_request_ns = 2'000;
     device.platform.flash.io_segment_overhead_ns = 0;
     device.spec.fidelity = backend::Fidelity::request;
   }
@@ -67,12 +66,13 @@ TEST_F(HostTest, WhoLooksSeesTheEndAtOnceButNotForLong) {
 
 TEST_F(HostTest, WhatEndsWhileItIsBusyIsSeenWhenItWaits) {
   in_world([&](Host& host) {
-    auto segment = commands.release(20);  // 26 us
-    submit(host, {segment, commands.read(60)});
+    submit(host, {commands.read(1)});
+    EXPECT_EQ(host.wait(92'500)[0].status, Status::timed_out);
+    submit(host, {commands.read(1)});  // handed over at 95.5 us; the first has ended at 93
     const auto batch = host.wait(kNever);
     ASSERT_EQ(batch.size(), 1);
     EXPECT_EQ(batch[0].ticket, 1);
-    EXPECT_EQ(batch[0].time_ns, 3'000 + 60 * 2'000);
+    EXPECT_EQ(batch[0].time_ns, 95'500);
   });
 }
 
