@@ -13,8 +13,19 @@ using backend::ReadFault;
 using scheduler::Command;
 using scheduler::Status;
 
+namespace {
+
+// As one lane sees it.
+platform::Flash device_of(const backend::WorldSpec& spec) {
+  platform::Flash device = spec.platform->flash;
+  device.queue_depth = device.lane_depth(spec.io_lanes);
+  return device;
+}
+
+}  // namespace
+
 Flash::Flash(const backend::WorldSpec& spec)
-    : device_(&spec.platform->flash),
+    : device_(device_of(spec)),
       block_bytes_(spec.geometry.block_bytes),
       faults_(spec.faults, spec.seed),
       can_fail_(spec.faults.read_error > 0 || spec.faults.short_read > 0 || spec.faults.late > 0),
@@ -23,7 +34,7 @@ Flash::Flash(const backend::WorldSpec& spec)
                                                           spec.geometry.block_bytes)),
       time_(spec.faults),
       bandwidth_(peak(spec.platform->flash)) {
-  LEANSTREAM_CHECK(device_->queue_depth >= 1, "a flash device without a queue");
+  LEANSTREAM_CHECK(device_.queue_depth >= 1, "a flash device without a queue");
   LEANSTREAM_CHECK(block_bytes_ > 0, "blocks without bytes");
 }
 
@@ -42,7 +53,7 @@ void Flash::submit(const Command& command, double now_s) {
   read.firsts.clear();
   scheduler::for_each_run(command.blocks, std::max(command.merge_blocks, merge_blocks_),
                           [&](std::size_t first, std::size_t) { read.firsts.push_back(first); });
-  const Bytes overhead_bytes = device_->request_overhead_bytes * read.firsts.size();
+  const Bytes overhead_bytes = device_.request_overhead_bytes * read.firsts.size();
   read.load = {static_cast<std::int64_t>(read.firsts.size()),
                static_cast<double>(block_bytes_ * command.blocks.size() + overhead_bytes)};
   read.firsts.push_back(command.blocks.size());
@@ -61,8 +72,7 @@ void Flash::cancel(TicketId target, double now_s) {
 void Flash::set_health(bool stalled, double factor) {
   LEANSTREAM_CHECK(factor > 0, "{} of the bandwidth", factor);
   stalled_ = stalled;
-  bandwidth_ =
-      std::min(device_->bandwidth_bytes_per_s * factor, device_->link_bandwidth_bytes_per_s);
+  bandwidth_ = std::min(device_.bandwidth_bytes_per_s * factor, device_.link_bandwidth_bytes_per_s);
 }
 
 void Flash::end(Read& read) {

@@ -93,17 +93,17 @@ class Flash : public BusUser {
   double bandwidth() const { return bandwidth_; }
   // bytes/s of all transfers with so many bytes in the device.
   double reach(double in_flight_bytes) const {
-    return platform::reach(*device_, bandwidth_, in_flight_bytes);
+    return platform::reach(device_, bandwidth_, in_flight_bytes);
   }
   // With the overhead.
   double bytes_of(const Read& read, std::size_t request) const {
     return static_cast<double>(block_bytes_ * (read.firsts[request + 1] - read.firsts[request]) +
-                               device_->request_overhead_bytes);
+                               device_.request_overhead_bytes);
   }
-  const platform::Flash& device() const { return *device_; }
+  const platform::Flash& device() const { return device_; }
 
  private:
-  const platform::Flash* device_;
+  platform::Flash device_;
   Bytes block_bytes_;
   backend::FaultInjector faults_;
   bool can_fail_;

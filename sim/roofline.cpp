@@ -12,36 +12,44 @@ namespace {
 using scheduler::Command;
 using scheduler::CommandKind;
 
-Flow roofline(double bytes, double bandwidth, double operations, double flops, double delay_s) {
+struct Work {
+  double bytes = 0;
+  double operations = 0;
+  double pieces_s = 0;  // of what it is made of
+};
+
+Flow roofline(const Work& work, double bandwidth, double flops, double delay_s) {
   LEANSTREAM_CHECK(bandwidth > 0 && flops > 0, "bandwidth {}, flops {}", bandwidth, flops);
-  const double time_s = std::max(bytes / bandwidth, operations / flops);
-  if (bytes <= 0) return {0, delay_s + time_s, 0};
-  return {bytes, delay_s, bytes / time_s};
+  const double time_s = std::max(work.bytes / bandwidth, work.operations / flops) + work.pieces_s;
+  if (work.bytes <= 0) return {0, delay_s + time_s, 0};
+  return {work.bytes, delay_s, work.bytes / time_s};
 }
 
 Flow attention(const backend::WorldSpec& spec, const Command& command) {
   const model::ModelShape& shape = spec.shape;
   const double tokens = command.tokens;
-  const double operations =
-      2.0 * shape.layer_attention_weights() * tokens + 4.0 * shape.hidden * backend::context(command) * tokens;
+  const double operations = 2.0 * shape.layer_attention_weights() * tokens +
+                            4.0 * shape.hidden * backend::context(command) * tokens;
   const auto& device = spec.platform->accelerator;
-  return roofline(backend::accelerator_bytes(spec, command), device.bandwidth_bytes_per_s,
-                  operations, device.flops_per_s, seconds(device.command_ns));
+  return roofline({backend::accelerator_bytes(spec, command), operations},
+                  device.bandwidth_bytes_per_s, device.flops_per_s, seconds(device.command_ns));
 }
 
 Flow release(const backend::WorldSpec& spec, const Command& command) {
   const double neurons = backend::neurons(spec, command);
   const auto& device = spec.platform->accelerator;
-  return roofline(neurons * spec.shape.bundle_bytes(), device.mlp_bandwidth_bytes_per_s,
-                  6.0 * spec.shape.hidden * neurons * command.tokens, device.flops_per_s,
+  const Work work{neurons * spec.shape.bundle_bytes(),
+                  6.0 * spec.shape.hidden * neurons * command.tokens,
+                  static_cast<double>(command.blocks.size()) * seconds(device.block_ns)};
+  return roofline(work, device.mlp_bandwidth_bytes_per_s, device.flops_per_s,
                   segment_delay_s(spec));
 }
 
 Flow head(const backend::WorldSpec& spec, const Command& command) {
   const auto& device = spec.platform->accelerator;
-  return roofline(backend::accelerator_bytes(spec, command), device.bandwidth_bytes_per_s,
-                  2.0 * spec.shape.vocab * spec.shape.hidden, device.flops_per_s,
-                  seconds(device.command_ns));
+  return roofline(
+      {backend::accelerator_bytes(spec, command), 2.0 * spec.shape.vocab * spec.shape.hidden},
+      device.bandwidth_bytes_per_s, device.flops_per_s, seconds(device.command_ns));
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // What accelerator and processor commands cost: bytes, operations and fixed times become flows.
 //
-//   time = synchronisation + max(bytes ÷ bandwidth, operations ÷ flops)          (roofline)
+//   time = fixed + max(bytes ÷ bandwidth, operations ÷ flops)          (roofline)
 //
-//   attention   ops    2 · weights · tokens + 4 · hidden · context · tokens
-//   release     ops    2 · 3 · hidden · neurons · tokens; its bytes at the MLP's bandwidth
-//   head        ops    2 · vocab · hidden (one token is sampled)
+//   attention   ops    2 · weights · tokens + 4 · hidden · context · tokens; fixed: a command
+//   release     ops    2 · 3 · hidden · neurons · tokens; its bytes at the MLP's bandwidth;
+//               fixed: its synchronisation, and as work so much for each block
+//   head        ops    2 · vocab · hidden (one token is sampled); fixed: a command
 //   begin_layer, end_layer: nothing
 //
 // Bytes are those of engine/backend/traffic.h. Causal attention is charged its full square.

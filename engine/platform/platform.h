@@ -1,6 +1,7 @@
 // What a device can do. Every value comes from a platform file that states its source.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -17,6 +18,7 @@ struct Flash {
   double requests_per_s = 0;
   TimeNs latency_ns = 0;
   std::int32_t queue_depth = 0;
+  std::int32_t queues = 0;  // that I/O lanes share; 0: each lane has one
   Bytes logical_block_bytes = 0;
   double link_bandwidth_bytes_per_s = 0;  // PCIe or UFS lanes
   TimeNs io_segment_overhead_ns = 0;      // workers meeting at the barrier between two I/O parts
@@ -25,6 +27,12 @@ struct Flash {
   std::int32_t batch = 1;                 // requests whose ends are told together, at most
   double spread = 0;                      // σ of the log-normal factor of latency and transfer
   Bytes merge_bytes = 0;                  // neighbours of a read are one request, up to so many
+
+  // Requests in service for each of so many lanes when all are busy.
+  std::int32_t lane_depth(std::int32_t lanes) const {
+    if (queues == 0 || lanes <= queues) return queue_depth;
+    return std::max(1, queue_depth * queues / lanes);
+  }
 };
 
 struct Memory {
@@ -41,6 +49,7 @@ struct Accelerator {
   TimeNs flags_segment_ns = 0;           // per MLP segment, flags inside a running kernel
   TimeNs polling_segment_ns = 0;         // per MLP segment, the host polls
   TimeNs device_segment_ns = 0;          // per MLP segment, a launch and a device-wide wait
+  TimeNs block_ns = 0;                   // per block of an MLP segment, besides its bytes
   TimeNs command_ns = 0;                 // per attention or head, besides bytes and operations
   TimeNs start_ns = 0;                   // from a command to an idle accelerator until it begins
   TimeNs patience_ns = 0;                // idle for less than that, it begins at once

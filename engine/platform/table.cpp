@@ -33,6 +33,9 @@ const Table<Flash>& flash_table() {
       integer("queue_depth", &Flash::queue_depth, "requests in service at once")
           .range(1, 65536)
           .required(),
+      integer("queues", &Flash::queues,
+              "that the I/O lanes share, each of that depth (UFS: 1); 0: each lane has one")
+          .range(0, 65536),
       quantity("logical_block", &Flash::logical_block_bytes, Dimension::bytes,
                "reads start and end at multiples of it; a power of two")
           .range(512, 1 << 20)
@@ -100,6 +103,9 @@ const Table<Accelerator>& accelerator_table() {
                "cost of an MLP segment with a launch and a device-wide wait")
           .range(0, 1e9)
           .required(),
+      quantity("block", &Accelerator::block_ns, Dimension::time,
+               "of each block of an MLP segment, besides its bytes")
+          .range(0, 1e9),
       quantity("command", &Accelerator::command_ns, Dimension::time,
                "of an attention or a head, besides its bytes and operations")
           .range(0, 1e9),

@@ -38,7 +38,8 @@ bool is_unused(const std::string& name) {
 bool of_every_world(const std::string& name) {
   const auto begins = [&](const char* prefix) { return name.starts_with(prefix); };
   return begins("energy.") || begins("thermal.") || name == "flash.queue_depth" ||
-         name == "flash.logical_block" || name == "cpu.cores" || name == "cpu.read_request";
+         name == "flash.queues" || name == "flash.logical_block" || name == "cpu.cores" ||
+         name == "cpu.read_request";
 }
 
 }  // namespace

@@ -126,7 +126,7 @@ scheduler::RunSpec Cell::run_spec() const {
   run.density = density;
   run.select = e.select;
   system.apply(run);
-  run.queue_depth = platform.platform.flash.queue_depth;
+  run.queue_depth = platform.platform.flash.lane_depth(run.io_lanes);
   run.prefill_merge_blocks =
       static_cast<BlockId>(std::max<Bytes>(1, kPrefillReadBytes / geometry.block_bytes));
   run.stall_timeout_ns = e.stall_timeout_ns;

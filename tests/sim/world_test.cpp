@@ -68,6 +68,23 @@ TEST(World, ASaturatedQueue) {
   });
 }
 
+// UFS has one queue: two lanes have half of it each.
+TEST(World, LanesShareTheQueuesOfTheDevice) {
+  Device device;
+  device.set_blocks(17'500);
+  device.platform.flash.queue_depth = 4;
+  device.platform.flash.io_segment_overhead_ns = 0;
+  device.spec.io_lanes = 2;
+  for (const std::int32_t queues : {0, 1, 2}) {
+    device.platform.flash.queues = queues;
+    in_world(device, [&](World& world, Commands& commands) {
+      submit(world, {commands.read(4, 1)});
+      // Four at once, the last 6 us after the first; or two and two.
+      EXPECT_EQ(drain(world, 1)[1].time_ns, queues == 1 ? 2 * 90'000 + 2'000 : 90'000 + 6'000);
+    });
+  }
+}
+
 // The same reads, of which the system makes one request by itself.
 TEST(World, TheSystemMergesNeighbours) {
   Device device;
