@@ -40,6 +40,8 @@ struct Accelerator {
   TimeNs flags_segment_ns = 0;           // per MLP segment, flags inside a running kernel
   TimeNs polling_segment_ns = 0;         // per MLP segment, the host polls
   TimeNs device_segment_ns = 0;          // per MLP segment, a launch and a device-wide wait
+  TimeNs command_ns = 0;                 // per attention or head, besides bytes and operations
+  TimeNs start_ns = 0;                   // from a command to an idle accelerator until it begins
 };
 
 struct Cpu {
@@ -47,6 +49,8 @@ struct Cpu {
   double bandwidth_bytes_per_s = 0;  // what one core can draw from the bus
   // Of all cores: one device read, from its submission to its completion.
   std::optional<TimeNs> read_request_ns{};
+  TimeNs wake_up_ns = 0;  // from an event until the thread that slept for it runs
+  TimeNs step_ns = 0;     // the scheduler's own, from answers seen to commands handed over
 };
 
 // What one prediction costs, measured at a reference shape and scaled by hidden · ffn.

@@ -96,7 +96,13 @@ const Table<Accelerator>& accelerator_table() {
       quantity("device_segment", &Accelerator::device_segment_ns, Dimension::time,
                "cost of an MLP segment with a launch and a device-wide wait")
           .range(0, 1e9)
-          .required()};
+          .required(),
+      quantity("command", &Accelerator::command_ns, Dimension::time,
+               "of an attention or a head, besides its bytes and operations")
+          .range(0, 1e9),
+      quantity("start", &Accelerator::start_ns, Dimension::time,
+               "from a command to an idle accelerator until it begins")
+          .range(0, 1e9)};
   return t;
 }
 
@@ -109,6 +115,12 @@ const Table<Cpu>& cpu_table() {
           .required(),
       quantity("read_request", &Cpu::read_request_ns, Dimension::time,
                "of all cores: one device read, from its submission to its completion")
+          .range(0, 1e9),
+      quantity("wake_up", &Cpu::wake_up_ns, Dimension::time,
+               "from an event until the thread that slept for it runs")
+          .range(0, 1e9),
+      quantity("step", &Cpu::step_ns, Dimension::time,
+               "the scheduler's own, from answers seen to commands handed over")
           .range(0, 1e9)};
   return t;
 }
