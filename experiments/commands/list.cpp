@@ -84,7 +84,7 @@ Json one_platform(const std::string& name) {
   if (loaded.platform.calibration) {
     const Json calibrated = platform::table().write(loaded.platform).at(platform::kCalibration);
     for (const auto& [key, value] : calibrated.items()) {
-      listed["calibration, " + key] = value.is_array() ? config::plain_text(value) : value;
+      listed["calibration, " + key] = config::plain_text(value);
     }
   }
   listed["parameters"] = rows;
