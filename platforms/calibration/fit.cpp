@@ -141,7 +141,10 @@ void round_figures(platform::Flash& flash) {
 }  // namespace
 
 double rounded(double value) {
-  return std::stod(fmt::format("{:.4g}", value));
+  // In thousands, as units are, so that the number before the unit is short.
+  double unit = 1;
+  while (std::abs(value) >= 1e3 * unit && unit < 1e15) unit *= 1e3;
+  return std::stod(fmt::format("{:.4g}", value / unit)) * unit;
 }
 
 Fit fit(const StorageTable& table, std::span<const Cell> cells, const platform::Flash& base) {

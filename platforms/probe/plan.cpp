@@ -49,7 +49,9 @@ Plan quick_plan() {
   plan.repetitions = 3;
   plan.read_bytes = kib({4, 20, 80, 320, 1280});
   plan.depths = {1, 4, 16, 32};
-  plan.read_seconds = 0.4;
+  plan.read_seconds = 0.3;
+  plan.layer_samples = 12;
+  plan.prompt = 16;
   plan.memory_seconds = 0.3;
   plan.segments = {1, 8};
   plan.wakes = 40;
