@@ -88,11 +88,16 @@ Json outcome_json(const probe::Outcome& outcome) {
     commands.push_back(
         {{"command", one.what}, {"measured_s", one.measured_s}, {"error", one.error}});
   }
-  return {{"figures", figures}, {"cells", json_of(outcome.reads)}, {"commands", commands}};
+  return {{"figures", figures},
+          {"cells", json_of(outcome.reads)},
+          {"mixed_reads", json_of(outcome.mixed_reads)},
+          {"commands", commands}};
 }
 
 void print(const probe::Outcome& outcome) {
   print_errors(outcome.reads);
+  fmt::print("\nmixed reads, as a check (KiB: their mean)\n");
+  print_errors(outcome.mixed_reads);
   fmt::print("\n{:52} {:>10}  model less measured\n", "accelerator", "us");
   for (const probe::CommandError& one : outcome.commands) {
     fmt::print("{:52} {:10.1f}  {}\n", one.what, 1e6 * one.measured_s, percent_text(one.error));

@@ -22,8 +22,9 @@ double quantile(std::vector<TimeNs>& values, double share) {
   return seconds(values[static_cast<std::size_t>(at)]);
 }
 
-std::vector<double> reads(const hardware::LoopSpec& spec, const std::string& engine) {
-  hardware::LoopResult result = hardware::ReaderLoop(spec, engine).run();
+std::vector<double> reads(const hardware::LoopSpec& spec, const std::string& engine,
+                          const std::vector<std::int32_t>& pieces) {
+  hardware::LoopResult result = hardware::ReaderLoop(spec, engine, pieces).run();
   const auto count = static_cast<double>(result.reads);
   return {count / result.wall_s, quantile(result.latency_ns, 0.5),
           quantile(result.latency_ns, 0.99), result.cpu_s / count};
@@ -64,20 +65,27 @@ double wake_up_s(const hardware::StorageSpec& spec, TimeNs idle_ns, int times) {
 
 Group storage_probes(const Plan& plan, const PathOf& path) {
   Group group;
+  const auto add = [&](const char* what, std::string parameters, Bytes bytes, std::int32_t depth,
+                       const std::vector<std::int32_t>& pieces) {
+    group.push_back({what,
+                     std::move(parameters),
+                     {{"rate", "1/s"}, {"p50", "s"}, {"p99", "s"}, {"cpu", "s"}},
+                     [=, &plan](int repetition) {
+                       return reads({.path = path(),
+                                     .read_bytes = bytes,
+                                     .depth = depth,
+                                     .seconds = plan.read_seconds,
+                                     .seed = static_cast<std::uint64_t>(repetition)},
+                                    plan.engine, pieces);
+                     }});
+  };
   for (const Bytes bytes : plan.read_bytes) {
     for (const std::int32_t depth : plan.depths) {
-      group.push_back({kStorage,
-                       read_parameters(bytes, depth),
-                       {{"rate", "1/s"}, {"p50", "s"}, {"p99", "s"}, {"cpu", "s"}},
-                       [=, &plan](int repetition) {
-                         return reads({.path = path(),
-                                       .read_bytes = bytes,
-                                       .depth = depth,
-                                       .seconds = plan.read_seconds,
-                                       .seed = static_cast<std::uint64_t>(repetition)},
-                                      plan.engine);
-                       }});
+      add(kStorage, read_parameters(bytes, depth), bytes, depth, {1});
     }
+  }
+  for (const std::int32_t depth : plan.mix_depths) {
+    add(kMix, mix_parameters(plan, depth), plan.mix_bytes, depth, plan.mix_pieces);
   }
   group.push_back({kDevice, "", {{"alignment", "B"}}, [path](int) {
                      return std::vector<double>{

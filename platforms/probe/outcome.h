@@ -23,6 +23,8 @@ struct Outcome {
   platform::Platform platform;                 // without name
   std::vector<platform::Provenance> figures;   // of all of it, as a file states them
   std::vector<calibration::CellErrors> reads;  // of the flash
+  // Of reads of two sizes that no figure was fitted to; `bytes` is their mean.
+  std::vector<calibration::CellErrors> mixed_reads;
   std::vector<CommandError> commands;
 };
 

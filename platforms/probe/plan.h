@@ -31,6 +31,10 @@ struct Plan {
   std::vector<Bytes> read_bytes;
   std::vector<std::int32_t> depths;
   double read_seconds = 1;
+  // As a check, not for the fit: requests of one or several pieces by chance.
+  Bytes mix_bytes = Bytes{20} << 10;
+  std::vector<std::int32_t> mix_pieces{1, 8};
+  std::vector<std::int32_t> mix_depths;
   // Memory.
   Bytes memory_bytes = Bytes{512} << 20;
   double memory_seconds = 1;

@@ -1,11 +1,17 @@
 #include "platforms/probe/probes.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace leanstream::probe {
 
 std::string read_parameters(Bytes bytes, std::int32_t depth) {
   return fmt::format("bytes={} depth={}", bytes, depth);
+}
+
+std::string mix_parameters(const Plan& plan, std::int32_t depth) {
+  return fmt::format("bytes={} pieces={} depth={}", plan.mix_bytes, fmt::join(plan.mix_pieces, "|"),
+                     depth);
 }
 
 std::string memory_parameters(bool all_processors) {

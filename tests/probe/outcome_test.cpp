@@ -53,6 +53,11 @@ class OutcomeTest : public SamplesTest {
              {"cpu", kReadS}});
       }
     }
+    for (const std::int32_t depth : plan.mix_depths) {  // of 20 and 160 KiB
+      const auto loop = calibration::closed_loop(flash(), 90.0 * 1024, depth);
+      put(to, kMix, mix_parameters(plan, depth),
+          {{"rate", loop.requests_per_s}, {"p50", loop.p50_s}, {"p99", 1}, {"cpu", kReadS}});
+    }
     put(to, kDevice, "", {{"alignment", 4096}});
     put(to, kMemory, memory_parameters(true), {{"rate", known.memory_bandwidth}});
     put(to, kMemory, memory_parameters(false), {{"rate", 9e9}});
@@ -136,6 +141,11 @@ TEST_F(OutcomeTest, ErrorsOfAPerfectFitAreNone) {
   fill(samples, {});
   const Outcome outcome = fit_platform(plan, machine, samples);
   EXPECT_EQ(outcome.reads.size(), plan.read_bytes.size() * plan.depths.size());
+  ASSERT_EQ(outcome.mixed_reads.size(), plan.mix_depths.size());
+  for (const auto& one : outcome.mixed_reads) {
+    EXPECT_NEAR(one.rate, 0, 0.02);
+    EXPECT_FALSE(one.p50 || one.p99);
+  }
   EXPECT_EQ(outcome.commands.size(), 3U * 2 + 3U * 3 * 5 * 2 + 3U * 2);
   for (const CommandError& one : outcome.commands) EXPECT_NEAR(one.error, 0, 1e-6) << one.what;
 }

@@ -2,17 +2,22 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
+#include <utility>
 
 #include "engine/base/error.h"
 #include "engine/hardware/storage/image_file.h"
 
 namespace leanstream::hardware {
 
-ReaderLoop::ReaderLoop(const LoopSpec& spec, const std::string& engine)
+ReaderLoop::ReaderLoop(const LoopSpec& spec, const std::string& engine,
+                       std::vector<std::int32_t> pieces)
     : spec_(spec),
+      pieces_(std::move(pieces)),
+      most_pieces_(static_cast<std::size_t>(*std::ranges::max_element(pieces_))),
       blocks_(ImageFile(spec.path).size_bytes() / spec.read_bytes),
-      memory_(aligned_memory(spec.read_bytes * depth(), 4096)),
-      arena_(memory_.get(), spec.read_bytes * depth()),
+      memory_(aligned_memory(spec.read_bytes * most_pieces_ * depth(), 4096)),
+      arena_(memory_.get(), spec.read_bytes * most_pieces_ * depth()),
       storage_(open_storage(
           {.path = spec.path, .engine = engine, .depth = spec.depth, .arena = arena_})),
       reader_({.storage = storage_.get(),
@@ -63,12 +68,20 @@ std::size_t ReaderLoop::place_of(TicketId ticket) const {
 
 void ReaderLoop::post(std::size_t place) {
   Read& read = reads_[place];
-  read = {++last_ticket_, static_cast<BlockId>(random_.next_below(blocks_)),
-          static_cast<SlotId>(place)};
+  const auto pieces =
+      pieces_.size() == 1 ? pieces_[0] : pieces_[random_.next_below(pieces_.size())];
+  const auto count = static_cast<std::size_t>(pieces);
+  read.ticket = ++last_ticket_;
+  read.blocks.resize(count);
+  read.slots.resize(count);
+  std::iota(read.blocks.begin(), read.blocks.end(),
+            static_cast<BlockId>(random_.next_below(blocks_ - count + 1)));
+  std::iota(read.slots.begin(), read.slots.end(), static_cast<SlotId>(place * most_pieces_));
   reader_.submit({.ticket = read.ticket,
                   .layer = 0,
-                  .blocks = std::span(&read.block, 1),
-                  .slots = std::span(&read.slot, 1)});
+                  .merge_blocks = pieces,
+                  .blocks = read.blocks,
+                  .slots = read.slots});
 }
 
 }  // namespace leanstream::hardware

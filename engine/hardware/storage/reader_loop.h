@@ -16,8 +16,10 @@ namespace leanstream::hardware {
 
 class ReaderLoop {
  public:
+  // A request is of as many neighbours of spec.read_bytes as one of `pieces` says, by chance.
   // Throws UserError when the file cannot be opened so.
-  ReaderLoop(const LoopSpec& spec, const std::string& engine);
+  ReaderLoop(const LoopSpec& spec, const std::string& engine,
+             std::vector<std::int32_t> pieces = {1});
 
   // Once. Throws UserError when a read fails.
   LoopResult run();
@@ -28,8 +30,8 @@ class ReaderLoop {
  private:
   struct Read {
     TicketId ticket = 0;
-    BlockId block = 0;
-    SlotId slot = 0;
+    std::vector<BlockId> blocks;
+    std::vector<SlotId> slots;
   };
 
   std::size_t depth() const { return static_cast<std::size_t>(spec_.depth); }
@@ -37,6 +39,8 @@ class ReaderLoop {
   void post(std::size_t place);
 
   LoopSpec spec_;
+  std::vector<std::int32_t> pieces_;
+  std::size_t most_pieces_;
   Bytes blocks_;
   AlignedMemory memory_;
   std::span<std::byte> arena_;
