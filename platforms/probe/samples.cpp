@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <map>
 #include <sstream>
 #include <unistd.h>
 
@@ -117,12 +118,14 @@ bool SampleFile::has(const std::string& what, const std::string& parameters, int
 
 std::optional<Measured> SampleFile::find(const std::string& what, const std::string& parameters,
                                          const std::string& figure) const {
-  std::vector<double> values;
+  std::map<int, double> by_repetition;  // half a measurement was followed by a whole one
   for (const Sample& s : samples_) {
     if (s.what == what && s.parameters == parameters && s.figure == figure) {
-      values.push_back(s.value);
+      by_repetition[s.repetition] = s.value;
     }
   }
+  std::vector<double> values;
+  for (const auto& [repetition, value] : by_repetition) values.push_back(value);
   if (values.empty()) return std::nullopt;
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   const double median = median_of(values);

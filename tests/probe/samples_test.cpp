@@ -108,6 +108,9 @@ TEST_F(SamplesTest, OnlyWhatIsMissingIsMeasured) {
   EXPECT_EQ(again.get("what", "b", "y").median, 3);
   EXPECT_EQ(missing({second.group()}, 4, file()), 0U);
   EXPECT_EQ(missing({second.group()}, 10, file()), 18U) << "half a measurement is missing";
+  SampleFile last = file();
+  measure({second.group()}, 10, last, [](const Probe&) {});
+  EXPECT_EQ(last.get("what", "a", "x").count, 10U) << "the half counts no more";
 }
 
 TEST_F(SamplesTest, TheOrderIsRandomButFixed) {
