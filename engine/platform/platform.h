@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "engine/base/types.h"
 
@@ -121,6 +122,14 @@ struct Thermal {
   ThermalUnit flash;
 };
 
+// What was measured for the file, so that nobody validates it by the same again.
+struct Calibration {
+  std::string date;                 // UTC
+  std::string machine;              // processor, memory, disk, kernel
+  std::vector<Bytes> read_sizes;    // of the reads that the flash was fitted to
+  std::vector<std::string> shapes;  // "hidden x ffn" of what the accelerator was fitted to
+};
+
 struct Platform {
   std::string name;
   std::string description;
@@ -129,8 +138,9 @@ struct Platform {
   Accelerator accelerator;
   Cpu cpu;
   Predictors predictors;
-  std::optional<Energy> energy;    // absent: energy is unknown, and so is heat
-  std::optional<Thermal> thermal;  // absent: temperatures are unknown, nothing throttles
+  std::optional<Energy> energy;            // absent: energy is unknown, and so is heat
+  std::optional<Thermal> thermal;          // absent: temperatures are unknown, nothing throttles
+  std::optional<Calibration> calibration;  // of a file that `leanstream calibrate` measured
 };
 
 }  // namespace leanstream::platform

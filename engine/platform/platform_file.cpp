@@ -60,6 +60,7 @@ class Splitter {
  private:
   Node split_value(const Node& node, const ParameterInfo& info, const std::string& prefix) {
     const std::string name = prefix + info.name;
+    if (name == kCalibration) return node;
     if (info.type == config::Type::section) return split(node, info.children, name + ".");
     if (info.type == config::Type::text) return node;
     if (!node.is_map()) {

@@ -33,6 +33,9 @@ struct LoadedPlatform {
   std::vector<std::string> assumed() const;
 };
 
+// The one section whose values are plain: it is the provenance of others.
+inline constexpr const char* kCalibration = "calibration";
+
 // The parameters without their provenance.
 const config::Table<Platform>& table();
 // The values of a file's section `flash`, as a user would write them, by name.

@@ -165,6 +165,20 @@ const Table<Predictors>& predictors_table() {
   return t;
 }
 
+const Table<Calibration>& calibration_table() {
+  static const Table<Calibration> t{
+      config::text("date", &Calibration::date, "when it ended, UTC").required(),
+      config::text("machine", &Calibration::machine, "on what").required(),
+      config::list("read_sizes", &Calibration::read_sizes,
+                   "bytes of the reads that the flash was fitted to")
+          .range(1, 0x1p40)
+          .required(),
+      config::list("shapes", &Calibration::shapes,
+                   "hidden x ffn of what the accelerator was fitted to")
+          .required()};
+  return t;
+}
+
 }  // namespace
 
 const Table<Platform>& table() {
@@ -177,7 +191,9 @@ const Table<Platform>& table() {
       section("predictors", &Platform::predictors, predictors_table(),
               "what predictions cost, at a reference shape; scaled by hidden · ffn"),
       section("energy", &Platform::energy, energy_table(), "what the units draw"),
-      section("thermal", &Platform::thermal, thermal_table(), "how the units warm and throttle")};
+      section("thermal", &Platform::thermal, thermal_table(), "how the units warm and throttle"),
+      section(kCalibration, &Platform::calibration, calibration_table(),
+              "what was measured for this file; plain values")};
   return t;
 }
 

@@ -3,26 +3,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <fcntl.h>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
-#include "engine/base/hash.h"
-#include "engine/base/random.h"
-#include "engine/hardware/storage/aligned_memory.h"
 #include "engine/hardware/storage/bare_loop.h"
-#include "engine/hardware/storage/flash_reader.h"
 #include "engine/hardware/storage/image_file.h"
+#include "engine/hardware/storage/reader_loop.h"
+#include "engine/hardware/storage/temporary_image.h"
 #include "experiments/commands/commands.h"
 #include "experiments/report/process.h"
 
@@ -36,7 +30,6 @@ using Json = nlohmann::ordered_json;
 constexpr double kUsPerS = 1e6;
 constexpr double kNsPerUs = 1e3;
 constexpr Bytes kKib = 1024;
-constexpr Bytes kMib = 1024 * kKib;
 
 struct Options {
   std::string file;
@@ -48,132 +41,6 @@ struct Options {
   int pairs = 1;
   bool fio = false;
   bool json = false;
-};
-
-// A file of that size in the current folder (/tmp may be memory), there while this object is.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(Bytes mib)
-      : path_(fmt::format("leanstream-bench-storage-{}.image", ::getpid())) {
-    std::ofstream out(path_, std::ios::binary);
-    std::vector<std::uint64_t> words(kMib / sizeof(std::uint64_t));
-    for (Bytes i = 0; i < mib; ++i) {
-      for (std::size_t w = 0; w < words.size(); ++w) words[w] = mix(i, w);
-      out.write(reinterpret_cast<const char*>(words.data()), static_cast<std::streamsize>(kMib));
-    }
-    out.close();
-    const int fd = out ? ::open(path_.c_str(), O_RDONLY) : -1;
-    const bool there = fd >= 0 && ::fsync(fd) == 0;
-    if (fd >= 0) {
-      ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-      ::close(fd);
-    }
-    if (there) return;
-    remove();
-    throw UserError("{} of {} MiB cannot be written here; make room, or name a file (--file)",
-                    path_, mib);
-  }
-  ~TemporaryFile() { remove(); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  void remove() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  std::string path_;
-};
-
-// The same reads through a flash reader, each a command of its own, as the hardware world does it:
-// sleep in the storage, take what has ended, submit what follows.
-class ReaderLoop {
- public:
-  ReaderLoop(const LoopSpec& spec, const std::string& engine)
-      : spec_(spec),
-        blocks_(hardware::ImageFile(spec.path).size_bytes() / spec.read_bytes),
-        memory_(hardware::aligned_memory(spec.read_bytes * depth(), 4096)),
-        arena_(memory_.get(), spec.read_bytes * depth()),
-        storage_(hardware::open_storage(
-            {.path = spec.path, .engine = engine, .depth = spec.depth, .arena = arena_})),
-        reader_({.storage = storage_.get(),
-                 .block_bytes = spec.read_bytes,
-                 .blocks_per_layer = static_cast<std::int32_t>(blocks_),
-                 .arena = arena_}),
-        reads_(depth()),
-        random_(spec.seed, "bench.storage") {}
-
-  LoopResult run() {
-    using Clock = std::chrono::steady_clock;
-    const double cpu_s = hardware::thread_cpu_s();
-    const auto from = Clock::now();
-    const auto end = from + std::chrono::duration<double>(spec_.seconds);
-    for (std::size_t i = 0; i < reads_.size(); ++i) post(i);
-    reader_.flush();
-    std::vector<hardware::FlashEnded> ended;
-    auto now = from;
-    for (std::size_t under_way = reads_.size(); under_way > 0;) {
-      storage_->wait(kNever);
-      ended.clear();
-      reader_.poll(ended);
-      now = Clock::now();
-      for (const hardware::FlashEnded& e : ended) {
-        if (e.status != scheduler::Status::ok) {
-          throw UserError("bench storage: {} could not be read at block {}", spec_.path,
-                          e.not_read[0]);
-        }
-        result_.latency_ns.push_back(e.request_ns[0]);
-        if (now < end) {
-          post(place_of(e.ticket));
-        } else {
-          --under_way;
-        }
-      }
-      reader_.flush();
-    }
-    result_.reads = static_cast<std::int64_t>(result_.latency_ns.size());
-    result_.wall_s = std::chrono::duration<double>(now - from).count();
-    result_.cpu_s = hardware::thread_cpu_s() - cpu_s;
-    return std::move(result_);
-  }
-
-  std::string description() const { return storage_->description(); }
-
- private:
-  struct Read {
-    TicketId ticket = 0;
-    BlockId block = 0;
-    SlotId slot = 0;
-  };
-
-  std::size_t depth() const { return static_cast<std::size_t>(spec_.depth); }
-
-  std::size_t place_of(TicketId ticket) const {
-    const auto at = std::ranges::find(reads_, ticket, &Read::ticket);
-    return static_cast<std::size_t>(at - reads_.begin());
-  }
-
-  void post(std::size_t place) {
-    Read& read = reads_[place];
-    read = {++last_ticket_, static_cast<BlockId>(random_.next_below(blocks_)),
-            static_cast<SlotId>(place)};
-    reader_.submit({.ticket = read.ticket,
-                    .layer = 0,
-                    .blocks = std::span(&read.block, 1),
-                    .slots = std::span(&read.slot, 1)});
-  }
-
-  LoopSpec spec_;
-  Bytes blocks_;
-  hardware::AlignedMemory memory_;
-  std::span<std::byte> arena_;
-  std::unique_ptr<hardware::Storage> storage_;
-  hardware::FlashReader reader_;
-  std::vector<Read> reads_;
-  RandomStream random_;
-  TicketId last_ticket_ = 0;
-  LoopResult result_;
 };
 
 // Reads a second by fio.
@@ -245,7 +112,7 @@ void measure_pair(const LoopSpec& spec, const Options& o, bool bare, bool revers
   std::optional<LoopResult> loop;
   std::optional<double> fio;
   std::vector<std::function<void()>> runs{[&] {
-    ReaderLoop reader(spec, o.engine);
+    hardware::ReaderLoop reader(spec, o.engine);
     cell.description = reader.description();
     ours = reader.run();
   }};
@@ -331,7 +198,7 @@ bool bare_loop_works(LoopSpec spec) {
 }
 
 void execute(const Options& o) {
-  std::optional<TemporaryFile> temporary;
+  std::optional<hardware::TemporaryImage> temporary;
   if (o.file.empty()) temporary.emplace(o.size_mib);
   const std::string path = temporary ? temporary->path() : o.file;
   const Bytes most_bytes = *std::ranges::max_element(o.block_kib) * kKib;
@@ -340,7 +207,7 @@ void execute(const Options& o) {
                     most_bytes / kKib);
   }
   const bool bare = bare_loop_works({.path = path});
-  const std::string description = ReaderLoop({.path = path}, o.engine).description();
+  const std::string description = hardware::ReaderLoop({.path = path}, o.engine).description();
   if (!o.json) print_head(o, path, description);
   Json rows = Json::array();
   for (const Bytes kib : o.block_kib) {

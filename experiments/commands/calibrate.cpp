@@ -1,4 +1,7 @@
-// leanstream calibrate: the flash section of a platform, from a table of random reads.
+// leanstream calibrate: this machine as a platform; or the flash section of one, from a table of
+// random reads.
+#include "experiments/commands/calibrate.h"
+
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -12,7 +15,7 @@
 #include "engine/base/error.h"
 #include "experiments/commands/commands.h"
 #include "platforms/calibration/fit.h"
-#include "platforms/calibration/flash_yaml.h"
+#include "platforms/calibration/platform_yaml.h"
 
 namespace leanstream::commands {
 namespace {
@@ -38,9 +41,6 @@ std::string names_of(const Options& o) {
 }
 
 StorageTable load(const Options& o) {
-  if (o.table.empty() && o.fio.empty()) {
-    throw UserError("calibrate: name what was measured with --from-table or --from-fio");
-  }
   config::Diagnostics diagnostics;
   StorageTable table;
   if (!o.table.empty()) {
@@ -51,45 +51,6 @@ StorageTable load(const Options& o) {
   }
   diagnostics.throw_if_any();
   return table;
-}
-
-Json figure_or_null(std::optional<double> value) {
-  return value ? Json(*value) : Json();
-}
-
-Json json_of(const platform::Flash& flash, const std::vector<CellErrors>& errors) {
-  Json cells = Json::array();
-  for (const CellErrors& one : errors) {
-    cells.push_back({{"bytes", one.cell.bytes},
-                     {"depth", one.cell.depth},
-                     {"requests_per_s", one.cell.requests_per_s},
-                     {"rate_error", one.rate},
-                     {"p50_error", figure_or_null(one.p50)},
-                     {"p99_error", figure_or_null(one.p99)}});
-  }
-  return {{"flash", platform::flash_section(flash)}, {"cells", cells}};
-}
-
-std::string percent(std::optional<double> error) {
-  return error ? fmt::format("{:+6.1f} %", 100 * *error) : std::string("       –");
-}
-
-void print_errors(const std::vector<CellErrors>& errors) {
-  fmt::print(
-      "   KiB at once  reads/s      model less measured\n"
-      "                              rate      p50      p99\n");
-  for (const CellErrors& one : errors) {
-    fmt::print("{:6.0f} {:7} {:8.0f}  {} {} {}\n", static_cast<double>(one.cell.bytes) / 1024,
-               one.cell.depth, one.cell.requests_per_s, percent(one.rate), percent(one.p50),
-               percent(one.p99));
-  }
-  const auto summary = calibration::summarise(errors);
-  const auto line = [](const char* name, const calibration::Quality& q) {
-    fmt::print("{}: median error {:.1f} %, worst {:.1f} %\n", name, 100 * q.median, 100 * q.worst);
-  };
-  line("rate", summary.rate);
-  if (summary.p50) line("p50", *summary.p50);
-  if (summary.p99) line("p99", *summary.p99);
 }
 
 void print_figures(const platform::Flash& flash) {
@@ -112,7 +73,9 @@ void execute(const Options& o) {
     write_file(o.out, calibration::platform_text(fit, summary, names_of(o), base));
   }
   if (o.json) {
-    fmt::print("{}\n", json_of(fit.flash, errors).dump(2));
+    fmt::print(
+        "{}\n",
+        Json{{"flash", platform::flash_section(fit.flash)}, {"cells", json_of(errors)}}.dump(2));
     return;
   }
   if (!table.ignored_columns.empty()) {
@@ -126,19 +89,64 @@ void execute(const Options& o) {
 
 }  // namespace
 
+Json json_of(const std::vector<CellErrors>& errors) {
+  const auto or_null = [](std::optional<double> value) { return value ? Json(*value) : Json(); };
+  Json cells = Json::array();
+  for (const CellErrors& one : errors) {
+    cells.push_back({{"bytes", one.cell.bytes},
+                     {"depth", one.cell.depth},
+                     {"requests_per_s", one.cell.requests_per_s},
+                     {"rate_error", one.rate},
+                     {"p50_error", or_null(one.p50)},
+                     {"p99_error", or_null(one.p99)}});
+  }
+  return cells;
+}
+
+std::string percent_text(std::optional<double> error) {
+  return error ? fmt::format("{:+6.1f} %", 100 * *error) : std::string("       –");
+}
+
+void print_errors(const std::vector<CellErrors>& errors) {
+  fmt::print(
+      "   KiB at once  reads/s      model less measured\n"
+      "                              rate      p50      p99\n");
+  for (const CellErrors& one : errors) {
+    fmt::print("{:6.0f} {:7} {:8.0f}  {} {} {}\n", static_cast<double>(one.cell.bytes) / 1024,
+               one.cell.depth, one.cell.requests_per_s, percent_text(one.rate),
+               percent_text(one.p50), percent_text(one.p99));
+  }
+  const auto summary = calibration::summarise(errors);
+  const auto line = [](const char* name, const calibration::Quality& q) {
+    fmt::print("{}: median error {:.1f} %, worst {:.1f} %\n", name, 100 * q.median, 100 * q.worst);
+  };
+  line("rate", summary.rate);
+  if (summary.p50) line("p50", *summary.p50);
+  if (summary.p99) line("p99", *summary.p99);
+}
+
 void add_calibrate(CLI::App& app) {
   auto o = std::make_shared<Options>();
   auto* command = app.add_subcommand(
-      "calibrate", "a platform's flash section from a table of random reads, and how well it fits");
+      "calibrate",
+      "measures this machine and writes its platform file; or fits a platform's flash section to a "
+      "table of random reads");
+  auto machine = std::make_shared<MachineOptions>();
+  add_machine_options(*command, *machine);
   command->add_option("--from-table", o->table, "CSV: bs_kib, qd or lanes, iops or mib_s, …");
   command->add_option("--from-fio", o->fio, "JSON of fio; may be given several times");
   command->add_option("--base", o->base, "platform that says what the table cannot")
       ->capture_default_str();
   command->add_option("--half", o->half, "fit only the cells of this half, judge by the other")
       ->check(CLI::Range(0, 1));
-  command->add_option("--out", o->out, "platform file to write");
+  command->add_option("--out", o->out, "platform file to write; measured samples lie beside it");
   command->add_flag("--json", o->json, "JSON to stdout");
-  command->callback([o] { execute(*o); });
+  command->callback([o, machine] {
+    if (!o->table.empty() || !o->fio.empty()) return execute(*o);
+    machine->out = o->out;
+    machine->json = o->json;
+    calibrate_machine(*machine);
+  });
 }
 
 }  // namespace leanstream::commands

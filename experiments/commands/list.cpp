@@ -78,10 +78,17 @@ Json one_platform(const std::string& name) {
                     {"source", platform::word(p.source)},
                     {"reference", p.reference}});
   }
-  return {{"name", loaded.platform.name},
-          {"description", loaded.platform.description},
-          {"file", loaded.path},
-          {"parameters", rows}};
+  Json listed{{"name", loaded.platform.name},
+              {"description", loaded.platform.description},
+              {"file", loaded.path}};
+  if (loaded.platform.calibration) {
+    const Json calibrated = platform::table().write(loaded.platform).at(platform::kCalibration);
+    for (const auto& [key, value] : calibrated.items()) {
+      listed["calibration, " + key] = config::plain_text(value);
+    }
+  }
+  listed["parameters"] = rows;
+  return listed;
 }
 
 SystemSpec parsed_system(const std::string& name, config::Diagnostics& diagnostics) {

@@ -22,11 +22,6 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
 }
 
-// Four digits are more than any measurement has, and hide how a machine's log and exp round.
-double rounded(double value) {
-  return std::stod(fmt::format("{:.4g}", value));
-}
-
 // What the model can be: which of its parts are there.
 struct Form {
   bool batches;
@@ -144,6 +139,13 @@ void round_figures(platform::Flash& flash) {
 }
 
 }  // namespace
+
+double rounded(double value) {
+  // In thousands, as units are, so that the number before the unit is short.
+  double unit = 1;
+  while (std::abs(value) >= 1e3 * unit && unit < 1e15) unit *= 1e3;
+  return std::stod(fmt::format("{:.4g}", value / unit)) * unit;
+}
 
 Fit fit(const StorageTable& table, std::span<const Cell> cells, const platform::Flash& base) {
   check_cells(cells);

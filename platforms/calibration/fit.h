@@ -20,6 +20,9 @@ namespace leanstream::calibration {
 // Of a device of which only rates were measured; the virtual disk of platforms/measured has 0.24.
 inline constexpr double kUnknownSpread = 0.2;
 
+// Four digits: more than any measurement has, and they hide how a machine's log and exp round.
+double rounded(double value);
+
 struct Fit {
   platform::Flash flash;
   bool spread_known = true;  // else kUnknownSpread

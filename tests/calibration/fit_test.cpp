@@ -8,7 +8,7 @@
 #include "engine/base/error.h"
 #include "engine/config/find_file.h"
 #include "platforms/calibration/closed_loop.h"
-#include "platforms/calibration/flash_yaml.h"
+#include "platforms/calibration/platform_yaml.h"
 #include "platforms/calibration/simplex.h"
 
 namespace leanstream::calibration {

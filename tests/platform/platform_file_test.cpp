@@ -139,6 +139,29 @@ TEST(Platform, AnExperimentMayChangeFigures) {
   }
 }
 
+TEST(Platform, SaysWhatItsFiguresWereFittedTo) {
+  const auto read = [](const std::string& section) {
+    Diagnostics diagnostics;
+    const std::string text = shipped("oneplus-13") + section;
+    auto loaded =
+        read_platform(config::parse_document(text, "p.yaml", diagnostics), {}, diagnostics);
+    return std::pair(std::move(loaded), diagnostics.text());
+  };
+  const auto [loaded, errors] = read(
+      "calibration: {date: 2026-12-01, machine: one, read_sizes: [4096, 12288], "
+      "shapes: [768 x 2304]}\n");
+  EXPECT_EQ(errors, "");
+  ASSERT_TRUE(loaded.platform.calibration);
+  EXPECT_THAT(loaded.platform.calibration->read_sizes, testing::ElementsAre(4096, 12288));
+  EXPECT_THAT(loaded.platform.calibration->shapes, testing::ElementsAre("768 x 2304"));
+  for (const auto& p : loaded.provenance) EXPECT_FALSE(p.name.starts_with("calibration"));
+  EXPECT_FALSE(load_platform("oneplus-13").platform.calibration);
+  const auto wrong =
+      read("calibration: {date: 2026-12-01, read_sizes: [4 KiB], shapes: []}\n").second;
+  EXPECT_THAT(wrong, testing::HasSubstr("'machine'"));
+  EXPECT_THAT(wrong, testing::HasSubstr("'read_sizes'"));
+}
+
 TEST(Platform, UnknownNamesListTheValidOnes) {
   try {
     load_platform("oneplus-12");

@@ -1,0 +1,87 @@
+#include "engine/hardware/storage/reader_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <utility>
+
+#include "engine/base/error.h"
+#include "engine/hardware/storage/image_file.h"
+
+namespace leanstream::hardware {
+
+ReaderLoop::ReaderLoop(const LoopSpec& spec, const std::string& engine,
+                       std::vector<std::int32_t> pieces)
+    : spec_(spec),
+      pieces_(std::move(pieces)),
+      most_pieces_(static_cast<std::size_t>(*std::ranges::max_element(pieces_))),
+      blocks_(ImageFile(spec.path).size_bytes() / spec.read_bytes),
+      memory_(aligned_memory(spec.read_bytes * most_pieces_ * depth(), 4096)),
+      arena_(memory_.get(), spec.read_bytes * most_pieces_ * depth()),
+      storage_(open_storage(
+          {.path = spec.path, .engine = engine, .depth = spec.depth, .arena = arena_})),
+      reader_({.storage = storage_.get(),
+               .block_bytes = spec.read_bytes,
+               .blocks_per_layer = static_cast<std::int32_t>(blocks_),
+               .arena = arena_}),
+      reads_(depth()),
+      random_(spec.seed, "bench.storage") {}
+
+LoopResult ReaderLoop::run() {
+  using Clock = std::chrono::steady_clock;
+  const double cpu_s = thread_cpu_s();
+  const auto from = Clock::now();
+  const auto end = from + std::chrono::duration<double>(spec_.seconds);
+  for (std::size_t i = 0; i < reads_.size(); ++i) post(i);
+  reader_.flush();
+  std::vector<FlashEnded> ended;
+  auto now = from;
+  for (std::size_t under_way = reads_.size(); under_way > 0;) {
+    storage_->wait(kNever);
+    ended.clear();
+    reader_.poll(ended);
+    now = Clock::now();
+    for (const FlashEnded& e : ended) {
+      if (e.status != scheduler::Status::ok) {
+        throw UserError("{} could not be read at block {} of {} bytes", spec_.path, e.not_read[0],
+                        spec_.read_bytes);
+      }
+      result_.latency_ns.push_back(e.request_ns[0]);
+      if (now < end) {
+        post(place_of(e.ticket));
+      } else {
+        --under_way;
+      }
+    }
+    reader_.flush();
+  }
+  result_.reads = static_cast<std::int64_t>(result_.latency_ns.size());
+  result_.wall_s = std::chrono::duration<double>(now - from).count();
+  result_.cpu_s = thread_cpu_s() - cpu_s;
+  return std::move(result_);
+}
+
+std::size_t ReaderLoop::place_of(TicketId ticket) const {
+  const auto at = std::ranges::find(reads_, ticket, &Read::ticket);
+  return static_cast<std::size_t>(at - reads_.begin());
+}
+
+void ReaderLoop::post(std::size_t place) {
+  Read& read = reads_[place];
+  const auto pieces =
+      pieces_.size() == 1 ? pieces_[0] : pieces_[random_.next_below(pieces_.size())];
+  const auto count = static_cast<std::size_t>(pieces);
+  read.ticket = ++last_ticket_;
+  read.blocks.resize(count);
+  read.slots.resize(count);
+  std::iota(read.blocks.begin(), read.blocks.end(),
+            static_cast<BlockId>(random_.next_below(blocks_ - count + 1)));
+  std::iota(read.slots.begin(), read.slots.end(), static_cast<SlotId>(place * most_pieces_));
+  reader_.submit({.ticket = read.ticket,
+                  .layer = 0,
+                  .merge_blocks = pieces,
+                  .blocks = read.blocks,
+                  .slots = read.slots});
+}
+
+}  // namespace leanstream::hardware

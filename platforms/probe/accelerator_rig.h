@@ -1,0 +1,68 @@
+// An accelerator with random weights, driven as the scheduler drives it but with commands chosen
+// here and a caller that looks for answers without a pause.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/backend/world.h"
+#include "engine/base/random.h"
+#include "engine/hardware/accelerator/accelerator.h"
+#include "engine/hardware/storage/aligned_memory.h"
+#include "platforms/probe/plan.h"
+
+namespace leanstream::probe {
+
+// From handing a command over until its end is seen, and the part of it that the accelerator calls
+// work; medians.
+struct CommandTime {
+  double wall_s = 0;
+  double work_s = 0;
+};
+
+struct PassTimes {
+  CommandTime attention;
+  CommandTime mlp;  // of a layer: from its opening to its end
+  CommandTime head;
+};
+
+class AcceleratorRig {
+ public:
+  AcceleratorRig(const Shape& shape, int threads);
+
+  // Tokens one by one, until `layers` layers were timed. Of each layer a random share of the blocks
+  // in so many segments, all released at once.
+  PassTimes decode(backend::Synchronisation synchronisation, int segments, double share, int layers,
+                   int seed);
+
+  // `tokens` at once through all layers, with all blocks.
+  PassTimes prefill(std::int32_t tokens);
+
+  // From handing a command over to an accelerator that has had none for `idle_ns`, until it begins
+  // to work; the median of `times`.
+  double start_s(TimeNs idle_ns, int times);
+
+ private:
+  class Drive;
+  hardware::AcceleratorSpec spec(backend::Synchronisation synchronisation, TokenId tokens) const;
+  void fill_arena();
+
+  Shape shape_;
+  int threads_;
+  transformer::Decoder decoder_;
+  transformer::BlockLayout layout_;
+  model::BlockGeometry geometry_;
+  Bytes arena_bytes_;
+  hardware::AlignedMemory arena_;
+};
+
+// Bytes of weights, and operations of `tokens` tokens, of the rig's commands; n neurons of a layer.
+double attention_bytes(const Shape& shape);
+double head_bytes(const Shape& shape);
+double mlp_bytes(const Shape& shape, double neurons);
+double attention_operations(const Shape& shape, std::int32_t tokens);
+double mlp_operations(const Shape& shape, double neurons, std::int32_t tokens);
+// Neurons of a share of a layer's blocks.
+double neurons_of(const Shape& shape, double share);
+
+}  // namespace leanstream::probe

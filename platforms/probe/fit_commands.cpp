@@ -1,0 +1,146 @@
+#include "platforms/probe/fit_commands.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "platforms/probe/accelerator_rig.h"
+#include "platforms/probe/fit_times.h"
+#include "platforms/probe/probes.h"
+
+namespace leanstream::probe {
+namespace {
+
+using backend::Synchronisation;
+
+// Times with their names; the first of the amounts is bytes or operations.
+struct Times {
+  std::vector<std::string> names;
+  std::vector<Timed> times;
+
+  void add(std::string name, std::vector<double> amounts, double seconds) {
+    names.push_back(std::move(name));
+    times.push_back({std::move(amounts), seconds});
+  }
+  std::vector<CommandError> errors(const TimeFit& fit) const {
+    std::vector<CommandError> all;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      all.push_back({names[i], times[i].seconds, fit.errors[i]});
+    }
+    return all;
+  }
+  // Of the first amount. Where the times do not depend on it, the fastest of them.
+  double rate(const TimeFit& fit) const {
+    if (fit.costs[0] > 0) return calibration::rounded(1 / fit.costs[0]);
+    double fastest = 0;
+    for (const Timed& t : times) fastest = std::max(fastest, t.amounts[0] / t.seconds);
+    return calibration::rounded(fastest);
+  }
+};
+
+TimeNs nanoseconds(double s) {
+  return std::llround(s * kNsPerSecond);
+}
+
+// Commands of single tokens by flags: of other synchronisations the threads sleep between them.
+Times resident_times(const Plan& plan, const SampleFile& samples) {
+  Times all;
+  for (const Shape& shape : plan.shapes) {
+    std::vector<double> attention, head;
+    for (const int segments : plan.segments) {
+      for (const double share : plan.shares) {
+        const auto name = decode_parameters(shape, Synchronisation::flags, segments, share);
+        attention.push_back(samples.get(kDecode, name, "attention").median);
+        head.push_back(samples.get(kDecode, name, "head").median);
+      }
+    }
+    all.add("attention " + shape.text(), {attention_bytes(shape), 1}, median_of(attention));
+    all.add(fmt::format("head {} x {}", shape.hidden, shape.vocab), {head_bytes(shape), 1},
+            median_of(head));
+  }
+  return all;
+}
+
+Times mlp_times(const Plan& plan, const SampleFile& samples) {
+  Times all;
+  for (const Shape& shape : plan.shapes) {
+    for (std::size_t how = 0; how < std::size(kSynchronisations); ++how) {
+      for (const int segments : plan.segments) {
+        for (const double share : plan.shares) {
+          std::vector<double> amounts(1 + std::size(kSynchronisations));
+          amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
+          amounts[1 + how] = segments;
+          const auto name = decode_parameters(shape, kSynchronisations[how].first, segments, share);
+          all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}", shape.text(), 100 * share,
+                              segments, kSynchronisations[how].second),
+                  std::move(amounts), samples.get(kDecode, name, "mlp").median);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+Times prefill_times(const Plan& plan, const SampleFile& samples) {
+  Times all;
+  for (const Shape& shape : plan.shapes) {
+    const auto name = shape_parameters(shape);
+    all.add(fmt::format("attention {}, {} tokens", shape.text(), plan.prompt),
+            {attention_operations(shape, plan.prompt)},
+            samples.get(kPrefill, name, "attention").median);
+    all.add(fmt::format("MLP {}, {} tokens", shape.text(), plan.prompt),
+            {mlp_operations(shape, shape.ffn, plan.prompt)},
+            samples.get(kPrefill, name, "mlp").median);
+  }
+  return all;
+}
+
+// Operations for each byte of weights, of one token.
+double intensity(double operations, double bytes) {
+  return operations / bytes;
+}
+
+}  // namespace
+
+std::string errors_text(const std::vector<CommandError>& errors) {
+  std::vector<double> sizes;
+  for (const CommandError& one : errors) sizes.push_back(std::abs(one.error));
+  return fmt::format("median error {:.1f} %, worst {:.1f} %", 100 * median_of(sizes),
+                     100 * *std::max_element(sizes.begin(), sizes.end()));
+}
+
+CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
+  CommandFit result;
+  platform::Accelerator& device = result.accelerator;
+  const Times resident = resident_times(plan, samples);
+  const TimeFit resident_fit = fit_times(resident.times);
+  device.bandwidth_bytes_per_s = resident.rate(resident_fit);
+  device.command_ns = nanoseconds(resident_fit.costs[1]);
+  result.resident = resident.errors(resident_fit);
+
+  const Times mlp = mlp_times(plan, samples);
+  const TimeFit mlp_fit = fit_times(mlp.times);
+  device.mlp_bandwidth_bytes_per_s = mlp.rate(mlp_fit);
+  device.flags_segment_ns = nanoseconds(mlp_fit.costs[1]);
+  device.polling_segment_ns = nanoseconds(mlp_fit.costs[2]);
+  device.device_segment_ns = nanoseconds(mlp_fit.costs[3]);
+  result.mlp = mlp.errors(mlp_fit);
+
+  const Times prefill = prefill_times(plan, samples);
+  const TimeFit prefill_fit = fit_times(prefill.times);
+  device.flops_per_s = prefill.rate(prefill_fit);
+  result.prefill = prefill.errors(prefill_fit);
+  // A roofline below what single tokens reach would slow them.
+  const Shape& shape = plan.shapes.front();
+  const double reached =
+      std::max(device.bandwidth_bytes_per_s *
+                   intensity(attention_operations(shape, 1), attention_bytes(shape)),
+               device.mlp_bandwidth_bytes_per_s *
+                   intensity(mlp_operations(shape, shape.ffn, 1), mlp_bytes(shape, shape.ffn)));
+  result.compute_raised = reached > device.flops_per_s;
+  if (result.compute_raised) device.flops_per_s = calibration::rounded(1.01 * reached);
+  return result;
+}
+
+}  // namespace leanstream::probe

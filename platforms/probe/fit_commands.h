@@ -1,0 +1,25 @@
+// The accelerator's figures from the times of its commands.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/platform/platform.h"
+#include "platforms/probe/outcome.h"
+
+namespace leanstream::probe {
+
+// How good a fit is, in words for a reference.
+std::string errors_text(const std::vector<CommandError>& errors);
+
+struct CommandFit {
+  platform::Accelerator accelerator;   // all but `start_ns`
+  std::vector<CommandError> resident;  // attention and head
+  std::vector<CommandError> mlp;
+  std::vector<CommandError> prefill;
+  bool compute_raised = false;  // to what single tokens reach
+};
+
+CommandFit fit_commands(const Plan& plan, const SampleFile& samples);
+
+}  // namespace leanstream::probe

@@ -1,0 +1,91 @@
+#include "platforms/probe/machine.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+
+namespace leanstream::probe {
+namespace {
+
+// The first line of a file; "" without one.
+std::string line_of(const std::string& path) {
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  line.erase(line.find_last_not_of(" \t") + 1);
+  return line;
+}
+
+// Behind "key :" of a file like /proc/cpuinfo.
+std::string value_of(const std::string& path, const std::string& key) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    const auto colon = line.find(':');
+    if (!line.starts_with(key) || colon == std::string::npos) continue;
+    const auto begin = line.find_first_not_of(" \t", colon + 1);
+    return begin == std::string::npos ? "" : line.substr(begin);
+  }
+  return "";
+}
+
+std::string last_level_cache() {
+  std::string size;
+  for (int index = 0; index < 8; ++index) {
+    const auto found =
+        line_of(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", index));
+    if (!found.empty()) size = found;
+  }
+  return size.empty() ? "" : ", last-level cache " + size;
+}
+
+std::string disk_of(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return "unknown disk";
+  const auto device = S_ISBLK(found.st_mode) ? found.st_rdev : found.st_dev;
+  const auto link = fmt::format("/sys/dev/block/{}:{}", major(device), minor(device));
+  std::error_code error;
+  auto folder = std::filesystem::canonical(link, error);
+  if (error) return "unknown disk";
+  if (std::filesystem::exists(folder / "partition", error)) folder = folder.parent_path();
+  std::string text = "disk " + folder.filename().string();
+  const std::string model = line_of(folder / "device" / "model");
+  if (!model.empty()) text += " (" + model + ")";
+  return text;
+}
+
+std::string plain(std::string text) {
+  std::replace(text.begin(), text.end(), ',', ' ');
+  return text;
+}
+
+}  // namespace
+
+std::string Machine::text() const {
+  return fmt::format("{}; {} GiB; {}; {}", processor, (memory_bytes + (1 << 29)) >> 30, disk,
+                     kernel);
+}
+
+Machine this_machine(const std::string& path) {
+  Machine machine;
+  machine.processors = static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+  const std::string model = value_of("/proc/cpuinfo", "model name");
+  machine.processor = fmt::format("{}, {} processors{}", model.empty() ? "unknown" : plain(model),
+                                  machine.processors, last_level_cache());
+  machine.disk = disk_of(path);
+  utsname system{};
+  if (::uname(&system) == 0) {
+    machine.kernel = fmt::format("{} {}", system.sysname, system.release);
+  }
+  machine.memory_bytes =
+      static_cast<Bytes>(::sysconf(_SC_PHYS_PAGES)) * static_cast<Bytes>(::sysconf(_SC_PAGESIZE));
+  return machine;
+}
+
+}  // namespace leanstream::probe

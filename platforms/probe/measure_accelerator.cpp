@@ -1,0 +1,66 @@
+// What the accelerator's commands take at shapes of their own.
+#include <memory>
+
+#include "platforms/probe/accelerator_rig.h"
+#include "platforms/probe/probes.h"
+
+namespace leanstream::probe {
+namespace {
+
+// Made when it is first needed, gone with its group.
+class LazyRig {
+ public:
+  LazyRig(const Shape& shape, int threads) : shape_(shape), threads_(threads) {}
+  AcceleratorRig& get() {
+    if (!rig_) rig_ = std::make_unique<AcceleratorRig>(shape_, threads_);
+    return *rig_;
+  }
+
+ private:
+  Shape shape_;
+  int threads_;
+  std::unique_ptr<AcceleratorRig> rig_;
+};
+
+std::vector<double> values_of(const PassTimes& t) {
+  return {t.attention.wall_s, t.mlp.wall_s, t.head.wall_s,
+          t.attention.work_s, t.mlp.work_s, t.head.work_s};
+}
+
+}  // namespace
+
+std::vector<Group> accelerator_probes(const Plan& plan) {
+  const std::vector<FigureName> figures{{"attention", "s"}, {"mlp", "s"},
+                                        {"head", "s"},      {"attention work", "s"},
+                                        {"mlp work", "s"},  {"head work", "s"}};
+  std::vector<Group> groups;
+  for (const Shape& shape : plan.shapes) {
+    const auto rig = std::make_shared<LazyRig>(shape, plan.threads);
+    Group& group = groups.emplace_back();
+    for (const auto& [synchronisation, name] : kSynchronisations) {
+      for (const int segments : plan.segments) {
+        for (const double share : plan.shares) {
+          group.push_back({kDecode, decode_parameters(shape, synchronisation, segments, share),
+                           figures, [=, &plan, how = synchronisation](int repetition) {
+                             return values_of(rig->get().decode(how, segments, share,
+                                                                plan.layer_samples, repetition));
+                           }});
+        }
+      }
+    }
+    group.push_back(
+        {kPrefill, shape_parameters(shape), {{"attention", "s"}, {"mlp", "s"}}, [=, &plan](int) {
+           const PassTimes t = rig->get().prefill(plan.prompt);
+           return std::vector<double>{t.attention.wall_s, t.mlp.wall_s};
+         }});
+    if (&shape != &plan.shapes.front()) continue;  // starting does not depend on what is started
+    for (const TimeNs idle_ns : plan.idle_ns) {
+      group.push_back({kStart, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
+                         return std::vector<double>{rig->get().start_s(idle_ns, plan.wakes)};
+                       }});
+    }
+  }
+  return groups;
+}
+
+}  // namespace leanstream::probe

@@ -1,0 +1,108 @@
+// Random reads, and how fast a thread wakes up that sleeps for them.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "engine/base/check.h"
+#include "engine/hardware/accelerator/part_queue.h"
+#include "engine/hardware/storage/image_file.h"
+#include "engine/hardware/storage/reader_loop.h"
+#include "platforms/probe/probes.h"
+
+namespace leanstream::probe {
+namespace {
+
+using hardware::steady_ns;
+
+double quantile(std::vector<TimeNs>& values, double share) {
+  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), values.begin() + at, values.end());
+  return seconds(values[static_cast<std::size_t>(at)]);
+}
+
+std::vector<double> reads(const hardware::LoopSpec& spec, const std::string& engine,
+                          const std::vector<std::int32_t>& pieces) {
+  hardware::LoopResult result = hardware::ReaderLoop(spec, engine, pieces).run();
+  const auto count = static_cast<double>(result.reads);
+  return {count / result.wall_s, quantile(result.latency_ns, 0.5),
+          quantile(result.latency_ns, 0.99), result.cpu_s / count};
+}
+
+// A thread that sleeps in the storage, and another that wakes it after a while; the median of the
+// times at which it slept. On a busy machine it may not get to sleep before it is woken.
+double wake_up_s(const hardware::StorageSpec& spec, TimeNs idle_ns, int times) {
+  const auto storage = hardware::open_storage(spec);
+  std::atomic<int> asked{0};  // wakes that the sleeper is ready for
+  std::atomic<TimeNs> called_ns{0};
+  std::vector<double> asleep, all;
+  std::thread caller([&] {
+    for (int i = 1; i <= times; ++i) {
+      while (asked.load() < i) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::nanoseconds(idle_ns));
+      called_ns.store(steady_ns());
+      storage->wake();
+    }
+  });
+  for (int i = 1; i <= times; ++i) {
+    called_ns.store(0);
+    asked.store(i);
+    TimeNs entered_ns = 0;
+    while (called_ns.load() == 0) {
+      entered_ns = steady_ns();
+      storage->wait(kNever);  // which may end sooner
+    }
+    const TimeNs woken_ns = steady_ns();
+    all.push_back(seconds(woken_ns - called_ns.load()));
+    if (called_ns.load() - entered_ns > idle_ns / 2) asleep.push_back(all.back());
+  }
+  caller.join();
+  return median_of(asleep.empty() ? std::move(all) : std::move(asleep));
+}
+
+}  // namespace
+
+Group storage_probes(const Plan& plan, const PathOf& path) {
+  Group group;
+  const auto add = [&](const char* what, std::string parameters, Bytes bytes, std::int32_t depth,
+                       const std::vector<std::int32_t>& pieces) {
+    group.push_back({what,
+                     std::move(parameters),
+                     {{"rate", "1/s"}, {"p50", "s"}, {"p99", "s"}, {"cpu", "s"}},
+                     [=, &plan](int repetition) {
+                       return reads({.path = path(),
+                                     .read_bytes = bytes,
+                                     .depth = depth,
+                                     .seconds = plan.read_seconds,
+                                     .seed = static_cast<std::uint64_t>(repetition)},
+                                    plan.engine, pieces);
+                     }});
+  };
+  for (const Bytes bytes : plan.read_bytes) {
+    for (const std::int32_t depth : plan.depths) {
+      add(kStorage, read_parameters(bytes, depth), bytes, depth, {1});
+    }
+  }
+  for (const std::int32_t depth : plan.mix_depths) {
+    add(kMix, mix_parameters(plan, depth), plan.mix_bytes, depth, plan.mix_pieces);
+  }
+  group.push_back({kDevice, "", {{"alignment", "B"}}, [path](int) {
+                     return std::vector<double>{
+                         static_cast<double>(hardware::ImageFile(path()).alignment_bytes())};
+                   }});
+  return group;
+}
+
+Group wake_up_probes(const Plan& plan, const PathOf& path) {
+  Group group;
+  for (const TimeNs idle_ns : plan.idle_ns) {
+    group.push_back({kWakeUp, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
+                       const hardware::StorageSpec spec{.path = path(), .engine = plan.engine};
+                       return std::vector<double>{wake_up_s(spec, idle_ns, plan.wakes)};
+                     }});
+  }
+  return group;
+}
+
+}  // namespace leanstream::probe

@@ -1,0 +1,268 @@
+#include "platforms/probe/outcome.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include "platforms/calibration/platform_yaml.h"
+#include "platforms/probe/fit_commands.h"
+#include "platforms/probe/probes.h"
+
+namespace leanstream::probe {
+namespace {
+
+using calibration::rounded;
+using platform::Source;
+
+TimeNs nanoseconds(double s) {
+  return std::llround(rounded(s * kNsPerSecond));
+}
+
+std::string date_of(const SampleFile& samples) {
+  std::time_t last = 0;
+  for (const Sample& s : samples.all()) last = std::max<std::time_t>(last, s.at_s);
+  return fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(last));
+}
+
+// Puts values into the platform and says where they are from.
+class Maker {
+ public:
+  Maker(const Plan& plan, const Machine& machine, const SampleFile& samples)
+      : plan_(plan), machine_(machine), samples_(samples) {
+    p_.calibration = platform::Calibration{date_of(samples), machine.text(), plan.read_bytes, {}};
+    for (const Shape& shape : plan.shapes) p_.calibration->shapes.push_back(shape.text());
+    where_ = fmt::format("; {}; {}", machine.text(), p_.calibration->date);
+  }
+
+  Outcome make() {
+    flash();
+    mix();
+    memory();
+    accelerator();
+    cpu();
+    predictors();
+    // What the whole bus gives cannot be less than what one of its users got.
+    const double drawn =
+        std::max({p_.accelerator.bandwidth_bytes_per_s, p_.accelerator.mlp_bandwidth_bytes_per_s,
+                  p_.cpu.bandwidth_bytes_per_s});
+    p_.memory.bandwidth_bytes_per_s = std::max(p_.memory.bandwidth_bytes_per_s, drawn);
+    state_values();
+    outcome_.platform = std::move(p_);
+    return std::move(outcome_);
+  }
+
+ private:
+  void state(const std::string& name, Source source, const std::string& how) {
+    outcome_.figures.push_back({name, "", source, how + where_});
+  }
+  void measured(const std::string& name, const std::string& how, const Measured& m) {
+    state(name, Source::measured,
+          fmt::format("{}: median of {}, which lie within {:.1f} %", how, m.count, 100 * m.spread));
+  }
+  // The median over several parameters.
+  Measured over(const char* what, const std::vector<std::string>& parameters, const char* figure) {
+    std::vector<double> values;
+    Measured all;
+    for (const std::string& one : parameters) {
+      const Measured m = samples_.get(what, one, figure);
+      values.push_back(m.median);
+      all.count += m.count;
+    }
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    all.median = median_of(values);
+    all.spread = all.median > 0 ? (*most - *least) / all.median : 0;
+    return all;
+  }
+  std::vector<std::string> idles() const {
+    std::vector<std::string> all;
+    for (const TimeNs idle_ns : plan_.idle_ns) all.push_back(idle_parameters(idle_ns));
+    return all;
+  }
+
+  calibration::Cell cell(const char* what, const std::string& parameters, Bytes bytes,
+                         std::int32_t depth) const;
+  void mix();
+  void flash();
+  void memory();
+  void accelerator();
+  void cpu();
+  void predictors();
+  void state_values();
+
+  const Plan& plan_;
+  const Machine& machine_;
+  const SampleFile& samples_;
+  platform::Platform p_;
+  Outcome outcome_;
+  std::string where_;
+};
+
+calibration::Cell Maker::cell(const char* what, const std::string& parameters, Bytes bytes,
+                              std::int32_t depth) const {
+  const auto figure = [&](const char* name) { return samples_.get(what, parameters, name); };
+  const Measured rate = figure("rate");
+  return {.bytes = bytes,
+          .depth = depth,
+          .requests_per_s = rate.median,
+          .p50_s = figure("p50").median,
+          .p99_s = figure("p99").median,
+          .host_s = figure("cpu").median,
+          .spread = rate.spread};
+}
+
+// A queue of several sizes has the rate of one of the mean size (closed_loop.h: exactly so without
+// batches); of its latencies that does not hold.
+void Maker::mix() {
+  double pieces = 0;
+  for (const std::int32_t one : plan_.mix_pieces) pieces += one;
+  const double mean =
+      static_cast<double>(plan_.mix_bytes) * pieces / static_cast<double>(plan_.mix_pieces.size());
+  std::vector<calibration::Cell> cells;
+  for (const std::int32_t depth : plan_.mix_depths) {
+    auto one = cell(kMix, mix_parameters(plan_, depth), static_cast<Bytes>(mean), depth);
+    one.p50_s = one.p99_s = {};
+    cells.push_back(one);
+  }
+  outcome_.mixed_reads = calibration::errors(p_.flash, cells);
+}
+
+void Maker::flash() {
+  calibration::StorageTable table;
+  table.one_queue = true;
+  for (const Bytes bytes : plan_.read_bytes) {
+    for (const std::int32_t depth : plan_.depths) {
+      table.cells.push_back(cell(kStorage, read_parameters(bytes, depth), bytes, depth));
+    }
+  }
+  platform::Flash base;
+  base.queue_depth = *std::max_element(plan_.depths.begin(), plan_.depths.end());
+  base.logical_block_bytes = static_cast<Bytes>(samples_.get(kDevice, "", "alignment").median);
+  const auto fit = calibration::fit(table, table.cells, base);
+  outcome_.reads = calibration::errors(fit.flash, table.cells);
+  p_.flash = fit.flash;
+  const auto summary = calibration::summarise(outcome_.reads);
+  const std::string how = fmt::format(
+      "the samples beside this file (engine {}, {} of each)", plan_.engine,
+      samples_.get(kStorage, read_parameters(table.cells[0].bytes, plan_.depths[0]), "rate").count);
+  for (const auto& figure : calibration::flash_figures(fit, summary, how)) {
+    state(figure.name, figure.source, figure.reference);
+  }
+  if (!fit.host_known) {
+    state("flash.requests", Source::measured, "the most reads in a second that were seen");
+  }
+  state("flash.queue_depth", Source::measured, "the most reads at once that were measured");
+  state("flash.logical_block", Source::measured, "what the system says of the disk");
+  state("flash.link_bandwidth", Source::assumed,
+        "cannot be measured apart: as flash.bandwidth, so that it limits nothing");
+  state("flash.io_segment_overhead", Source::assumed,
+        "one thread hands over the reads of all lanes, so no workers meet; its own time is "
+        "cpu.wake_up and cpu.step");
+}
+
+void Maker::memory() {
+  const Measured all = samples_.get(kMemory, memory_parameters(true), "rate");
+  p_.memory.bandwidth_bytes_per_s = rounded(all.median);
+  p_.memory.capacity_bytes = machine_.memory_bytes;
+  measured("memory.bandwidth",
+           fmt::format("{} threads that each read a part of {} MiB, and no less than what one user "
+                       "of the bus got",
+                       machine_.processors, plan_.memory_bytes >> 20),
+           all);
+  state("memory.capacity", Source::measured, "what the system says");
+}
+
+void Maker::accelerator() {
+  const CommandFit fit = fit_commands(plan_, samples_);
+  p_.accelerator = fit.accelerator;
+  const std::string made = fmt::format("accelerator cpu with {} threads and random weights, {}",
+                                       plan_.threads, "wall time of single commands, ");
+  const auto fitted = [&](const char* name, const char* how, const std::vector<CommandError>& e) {
+    state(std::string("accelerator.") + name, Source::fitted, made + how + ": " + errors_text(e));
+  };
+  fitted("bandwidth", "attention and head, bytes as stored in q8_0", fit.resident);
+  fitted("mlp_bandwidth", "layers of f16 blocks in 1 to many segments", fit.mlp);
+  fitted("compute",
+         fit.compute_raised ? "many tokens at once; raised to what single tokens reach"
+                            : "many tokens at once",
+         fit.prefill);
+  for (const char* name : {"flags_segment", "polling_segment", "device_segment"}) {
+    fitted(name, "what a layer takes beyond its bytes, for each segment", fit.mlp);
+  }
+  fitted("command", "what attention and head take beyond their bytes", fit.resident);
+  const Measured start = over(kStart, idles(), "time");
+  p_.accelerator.start_ns = nanoseconds(start.median);
+  measured("accelerator.start",
+           fmt::format("a command after pauses of {} to {} ms, less its work",
+                       seconds(plan_.idle_ns.front()) * 1e3, seconds(plan_.idle_ns.back()) * 1e3),
+           start);
+  for (const auto* errors : {&fit.resident, &fit.mlp, &fit.prefill}) {
+    outcome_.commands.insert(outcome_.commands.end(), errors->begin(), errors->end());
+  }
+}
+
+void Maker::cpu() {
+  const Measured one = samples_.get(kMemory, memory_parameters(false), "rate");
+  std::vector<std::string> reads;
+  for (const Bytes bytes : plan_.read_bytes) {
+    for (const std::int32_t depth : plan_.depths) reads.push_back(read_parameters(bytes, depth));
+  }
+  const Measured read = over(kStorage, reads, "cpu");
+  const Measured wake_up = over(kWakeUp, idles(), "time");
+  const Measured step = samples_.get(kStep, "", "time");
+  p_.cpu = {.cores = machine_.processors,
+            .bandwidth_bytes_per_s = rounded(one.median),
+            .read_request_ns = nanoseconds(read.median),
+            .wake_up_ns = nanoseconds(wake_up.median),
+            .step_ns = nanoseconds(step.median)};
+  state("cpu.cores", Source::measured, "what the system says");
+  measured("cpu.bandwidth", fmt::format("one thread that reads {} MiB", plan_.memory_bytes >> 20),
+           one);
+  measured("cpu.read_request", "processor time of the thread that reads, over all cells", read);
+  measured("cpu.wake_up", "a thread asleep in the storage, woken by another after a pause",
+           wake_up);
+  measured("cpu.step", "the scheduler in a world that answers at once, mean over the batches",
+           step);
+}
+
+void Maker::predictors() {
+  const auto put = [&](const PredictionSize& size, platform::PredictorCost& cost) {
+    const Measured time = samples_.get(kPrediction, prediction_parameters(size), "time");
+    cost = {nanoseconds(time.median), size.all_bytes, size.hidden, size.ffn, size.layers};
+    const std::string name = std::string("predictors.") + size.name + ".";
+    measured(name + "time",
+             fmt::format("a product with {} bytes of f16 weights on the thread that predicts",
+                         size.all_bytes / static_cast<Bytes>(size.layers)),
+             time);
+    outcome_.figures.push_back(
+        {name + "memory", "", Source::paper, "LeanStream (arXiv 2609.03079), Table 6, Mistral-7B"});
+    for (const char* part : {"hidden", "ffn", "layers"}) {
+      outcome_.figures.push_back({name + part, "", Source::paper, "shape of Mistral-7B"});
+    }
+  };
+  put(kPredictions[0], p_.predictors.stacked_hash);
+  put(kPredictions[1], p_.predictors.low_rank_mlp);
+}
+
+// As a file writes them.
+void Maker::state_values() {
+  const config::Json values = platform::table().write(p_);
+  for (platform::Provenance& figure : outcome_.figures) {
+    const config::Json* at = &values;
+    for (std::size_t from = 0, to = 0; to != std::string::npos; from = to + 1) {
+      to = figure.name.find('.', from);
+      at = &at->at(figure.name.substr(from, to - from));
+    }
+    figure.value = config::plain_text(*at);
+  }
+}
+
+}  // namespace
+
+Outcome fit_platform(const Plan& plan, const Machine& machine, const SampleFile& samples) {
+  return Maker(plan, machine, samples).make();
+}
+
+}  // namespace leanstream::probe

@@ -1,0 +1,83 @@
+#include "platforms/probe/plan.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace leanstream::probe {
+namespace {
+
+constexpr Bytes kKib = 1024;
+
+std::vector<Bytes> kib(std::vector<Bytes> sizes) {
+  for (Bytes& size : sizes) size *= kKib;
+  return sizes;
+}
+
+}  // namespace
+
+std::string Shape::text() const {
+  return fmt::format("{} x {}", hidden, ffn);
+}
+
+std::string Plan::text() const {
+  std::vector<std::string> names;
+  for (const Shape& shape : shapes) names.push_back(shape.text());
+  return fmt::format(
+      "{} repetitions; {} by {}; reads of {} B at {} and mixes of {} B at {} for {} s; {} MiB of "
+      "memory for {} s; {} threads; shapes {}; {} segments; shares {}; {} layers; {} tokens",
+      repetitions, file.empty() ? fmt::format("a file of {} MiB", size_mib) : file, engine,
+      fmt::join(read_bytes, " "), fmt::join(depths, " "), mix_bytes, fmt::join(mix_depths, " "),
+      read_seconds, memory_bytes >> 20, memory_seconds, threads, fmt::join(names, " and "),
+      fmt::join(segments, " "), fmt::join(shares, " "), layer_samples, prompt);
+}
+
+Plan full_plan() {
+  Plan plan;
+  plan.read_bytes = kib({4, 12, 20, 40, 80, 160, 320, 640, 1280});
+  plan.depths = {1, 2, 4, 8, 16, 32};
+  plan.mix_depths = {4, 16, 32};
+  plan.repetitions = 5;
+  plan.shapes = {{768, 2304, 12, 4, 32'000, 24, 4},
+                 {1536, 4608, 24, 8, 24'000, 8, 4},
+                 {3072, 9216, 24, 8, 16'000, 2, 4}};
+  plan.segments = {1, 2, 4, 8, 16};
+  plan.shares = {0.25, 1};
+  return plan;
+}
+
+Plan quick_plan() {
+  Plan plan = full_plan();
+  plan.repetitions = 3;
+  plan.read_bytes = kib({4, 20, 80, 320, 1280});
+  plan.depths = {1, 4, 16, 32};
+  plan.mix_depths = {16};
+  plan.read_seconds = 0.3;
+  plan.layer_samples = 12;
+  plan.prompt = 16;
+  plan.memory_seconds = 0.3;
+  plan.segments = {1, 8};
+  plan.wakes = 40;
+  plan.predictions = 10;
+  return plan;
+}
+
+Plan tiny_plan() {
+  Plan plan = quick_plan();
+  plan.repetitions = 2;
+  plan.size_mib = 16;
+  plan.read_bytes = kib({4, 12, 40});
+  plan.depths = {1, 4};
+  plan.mix_depths = {4};
+  plan.read_seconds = 0.01;
+  plan.memory_bytes = Bytes{1} << 20;
+  plan.memory_seconds = 0.01;
+  plan.shapes = {{64, 128, 4, 2, 512, 2, 4}, {128, 256, 4, 2, 512, 2, 4}};
+  plan.layer_samples = 4;
+  plan.prompt = 4;
+  plan.idle_ns = {100'000};
+  plan.wakes = 3;
+  plan.predictions = 1;
+  return plan;
+}
+
+}  // namespace leanstream::probe

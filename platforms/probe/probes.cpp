@@ -1,0 +1,50 @@
+#include "platforms/probe/probes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace leanstream::probe {
+
+std::string read_parameters(Bytes bytes, std::int32_t depth) {
+  return fmt::format("bytes={} depth={}", bytes, depth);
+}
+
+std::string mix_parameters(const Plan& plan, std::int32_t depth) {
+  return fmt::format("bytes={} pieces={} depth={}", plan.mix_bytes, fmt::join(plan.mix_pieces, "|"),
+                     depth);
+}
+
+std::string memory_parameters(bool all_processors) {
+  return all_processors ? "threads=all" : "threads=1";
+}
+
+std::string shape_parameters(const Shape& shape) {
+  return fmt::format("hidden={} ffn={}", shape.hidden, shape.ffn);
+}
+
+std::string decode_parameters(const Shape& shape, backend::Synchronisation synchronisation,
+                              int segments, double share) {
+  std::string text = shape_parameters(shape);
+  for (const auto& [one, name] : kSynchronisations) {
+    if (one == synchronisation) text += fmt::format(" synchronisation={}", name);
+  }
+  return text + fmt::format(" segments={} share={}", segments, share);
+}
+
+std::string idle_parameters(TimeNs idle_ns) {
+  return fmt::format("idle_us={}", static_cast<double>(idle_ns) / 1e3);
+}
+
+std::string prediction_parameters(const PredictionSize& size) {
+  return fmt::format("like={} bytes={}", size.name, size.all_bytes / size.layers);
+}
+
+std::vector<Group> all_probes(const Plan& plan, const PathOf& path) {
+  std::vector<Group> groups{memory_probes(plan), step_probes(), prediction_probes(plan)};
+  for (Group& group : accelerator_probes(plan)) groups.push_back(std::move(group));
+  groups.push_back(wake_up_probes(plan, path));
+  groups.push_back(storage_probes(plan, path));
+  return groups;
+}
+
+}  // namespace leanstream::probe

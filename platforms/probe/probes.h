@@ -1,0 +1,65 @@
+// What is measured of each kind of device. The names and parameters of samples are made here too,
+// so that who fits them asks for the same.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/backend/world.h"
+#include "platforms/probe/plan.h"
+#include "platforms/probe/probe.h"
+
+namespace leanstream::probe {
+
+// Names of what is measured.
+inline constexpr const char* kStorage = "storage";        // rate, p50, p99, cpu: of random reads
+inline constexpr const char* kMix = "mix";                // the same of requests of two sizes
+inline constexpr const char* kDevice = "device";          // alignment
+inline constexpr const char* kMemory = "memory";          // rate: threads that read a large buffer
+inline constexpr const char* kDecode = "decode";          // attention, mlp, head, and their work
+inline constexpr const char* kPrefill = "prefill";        // attention, mlp
+inline constexpr const char* kStart = "start";            // time
+inline constexpr const char* kWakeUp = "wake_up";         // time
+inline constexpr const char* kStep = "step";              // time
+inline constexpr const char* kPrediction = "prediction";  // time
+
+std::string read_parameters(Bytes bytes, std::int32_t depth);
+std::string mix_parameters(const Plan& plan, std::int32_t depth);
+std::string memory_parameters(bool all_processors);
+std::string decode_parameters(const Shape& shape, backend::Synchronisation synchronisation,
+                              int segments, double share);
+std::string shape_parameters(const Shape& shape);
+std::string idle_parameters(TimeNs idle_ns);
+
+// Bytes of a layer's prediction at the reference shape of the LeanStream paper's Table 6.
+struct PredictionSize {
+  const char* name;  // as in a platform's `predictors`
+  Bytes all_bytes;   // of all layers
+  std::int32_t hidden, ffn, layers;
+};
+inline constexpr PredictionSize kPredictions[] = {{"stacked_hash", 24'000'000, 4096, 14336, 32},
+                                                  {"low_rank_mlp", 1'400'000'000, 4096, 14336, 32}};
+std::string prediction_parameters(const PredictionSize& size);
+
+// `path` gives the file to read from; called only when something is read.
+using PathOf = std::function<std::string()>;
+
+Group storage_probes(const Plan& plan, const PathOf& path);
+Group memory_probes(const Plan& plan);
+// A group for each shape.
+std::vector<Group> accelerator_probes(const Plan& plan);
+Group wake_up_probes(const Plan& plan, const PathOf& path);
+Group step_probes();
+Group prediction_probes(const Plan& plan);
+
+// All of them.
+std::vector<Group> all_probes(const Plan& plan, const PathOf& path);
+
+// The synchronisations by their word in a platform file: flags, polling, device.
+inline constexpr std::pair<backend::Synchronisation, const char*> kSynchronisations[] = {
+    {backend::Synchronisation::flags, "flags"},
+    {backend::Synchronisation::polling, "polling"},
+    {backend::Synchronisation::device, "device"}};
+
+}  // namespace leanstream::probe
