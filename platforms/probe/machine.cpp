@@ -45,15 +45,28 @@ std::string last_level_cache() {
   return size.empty() ? "" : ", last-level cache " + size;
 }
 
-std::string disk_of(const std::string& path) {
+// What the system says of the disk that holds `path`; "" where it says nothing.
+std::filesystem::path disk_folder(const std::string& path) {
   struct stat found {};
-  if (::stat(path.c_str(), &found) != 0) return "unknown disk";
+  if (::stat(path.c_str(), &found) != 0) return "";
   const auto device = S_ISBLK(found.st_mode) ? found.st_rdev : found.st_dev;
   const auto link = fmt::format("/sys/dev/block/{}:{}", major(device), minor(device));
   std::error_code error;
   auto folder = std::filesystem::canonical(link, error);
-  if (error) return "unknown disk";
-  if (std::filesystem::exists(folder / "partition", error)) folder = folder.parent_path();
+  if (error) return "";
+  return std::filesystem::exists(folder / "partition", error) ? folder.parent_path() : folder;
+}
+
+// Neighbouring requests that are handed over together are one, up to so many bytes.
+Bytes merge_bytes(const std::filesystem::path& disk) {
+  const std::string never = "2";  // queue/nomerges
+  if (disk.empty() || line_of(disk / "queue" / "nomerges") == never) return 0;
+  return Bytes{1024} *
+         static_cast<Bytes>(std::atoll(line_of(disk / "queue" / "max_sectors_kb").c_str()));
+}
+
+std::string disk_text(const std::filesystem::path& folder) {
+  if (folder.empty()) return "unknown disk";
   std::string text = "disk " + folder.filename().string();
   const std::string model = line_of(folder / "device" / "model");
   if (!model.empty()) text += " (" + model + ")";
@@ -78,7 +91,9 @@ Machine this_machine(const std::string& path) {
   const std::string model = value_of("/proc/cpuinfo", "model name");
   machine.processor = fmt::format("{}, {} processors{}", model.empty() ? "unknown" : plain(model),
                                   machine.processors, last_level_cache());
-  machine.disk = disk_of(path);
+  const auto disk = disk_folder(path);
+  machine.disk = disk_text(disk);
+  machine.merge_bytes = merge_bytes(disk);
   utsname system{};
   if (::uname(&system) == 0) {
     machine.kernel = fmt::format("{} {}", system.sysname, system.release);

@@ -13,6 +13,7 @@ struct Machine {
   std::string kernel;     // "Linux 6.1.0"
   std::int32_t processors = 0;
   Bytes memory_bytes = 0;
+  Bytes merge_bytes = 0;  // up to which the system makes neighbouring reads one request
 
   std::string text() const;
 };

@@ -7,6 +7,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "engine/hardware/accelerator/cpu_accelerator.h"
 #include "platforms/calibration/platform_yaml.h"
 #include "platforms/probe/fit_commands.h"
 #include "platforms/probe/probes.h"
@@ -155,6 +156,8 @@ void Maker::flash() {
   }
   state("flash.queue_depth", Source::measured, "the most reads at once that were measured");
   state("flash.logical_block", Source::measured, "what the system says of the disk");
+  p_.flash.merge_bytes = machine_.merge_bytes;
+  state("flash.merge", Source::measured, "what the system says of the disk's queue");
   state("flash.link_bandwidth", Source::assumed,
         "cannot be measured apart: as flash.bandwidth, so that it limits nothing");
   state("flash.io_segment_overhead", Source::assumed,
@@ -188,6 +191,7 @@ void Maker::accelerator() {
          fit.compute_raised ? "many tokens at once; raised to what single tokens reach"
                             : "many tokens at once",
          fit.prefill);
+  fitted("block", "what blocks take beyond their bytes", fit.mlp);
   for (const char* name : {"flags_segment", "polling_segment", "device_segment"}) {
     fitted(name, "what a layer takes beyond its bytes, for each segment", fit.mlp);
   }
@@ -198,6 +202,8 @@ void Maker::accelerator() {
            fmt::format("a command after pauses of {} to {} ms, less its work",
                        seconds(plan_.idle_ns.front()) * 1e3, seconds(plan_.idle_ns.back()) * 1e3),
            start);
+  p_.accelerator.patience_ns = hardware::patience_ns(plan_.threads);
+  state("accelerator.patience", Source::measured, "what the accelerator is made with");
   for (const auto* errors : {&fit.resident, &fit.mlp, &fit.prefill}) {
     outcome_.commands.insert(outcome_.commands.end(), errors->begin(), errors->end());
   }
@@ -230,10 +236,13 @@ void Maker::cpu() {
 void Maker::predictors() {
   const auto put = [&](const PredictionSize& size, platform::PredictorCost& cost) {
     const Measured time = samples_.get(kPrediction, prediction_parameters(size), "time");
-    cost = {nanoseconds(time.median), size.all_bytes, size.hidden, size.ffn, size.layers};
+    // The thread had to be woken, which the simulator charges by itself.
+    const double awake_s = std::max(time.median - seconds(p_.cpu.wake_up_ns), 1e-9);
+    cost = {nanoseconds(awake_s), size.all_bytes, size.hidden, size.ffn, size.layers};
     const std::string name = std::string("predictors.") + size.name + ".";
     measured(name + "time",
-             fmt::format("a product with {} bytes of f16 weights on the thread that predicts",
+             fmt::format("a product with {} bytes of f16 weights on the thread that predicts, less "
+                         "its waking up",
                          size.all_bytes / static_cast<Bytes>(size.layers)),
              time);
     outcome_.figures.push_back(

@@ -37,9 +37,9 @@ Plan full_plan() {
   plan.depths = {1, 2, 4, 8, 16, 32};
   plan.mix_depths = {4, 16, 32};
   plan.repetitions = 5;
-  plan.shapes = {{768, 2304, 12, 4, 32'000, 24, 4},
-                 {1536, 4608, 24, 8, 24'000, 8, 4},
-                 {3072, 9216, 24, 8, 16'000, 2, 4}};
+  plan.shapes = {{768, 2304, 12, 4, 32'000, 24, 1},
+                 {1536, 4608, 24, 8, 24'000, 8, 3},
+                 {3072, 9216, 24, 8, 16'000, 2, 6}};
   plan.segments = {1, 2, 4, 8, 16};
   plan.shares = {0.25, 1};
   return plan;
@@ -71,7 +71,7 @@ Plan tiny_plan() {
   plan.read_seconds = 0.01;
   plan.memory_bytes = Bytes{1} << 20;
   plan.memory_seconds = 0.01;
-  plan.shapes = {{64, 128, 4, 2, 512, 2, 4}, {128, 256, 4, 2, 512, 2, 4}};
+  plan.shapes = {{64, 128, 4, 2, 512, 2, 1}, {128, 256, 4, 2, 512, 2, 4}};
   plan.layer_samples = 4;
   plan.prompt = 4;
   plan.idle_ns = {100'000};

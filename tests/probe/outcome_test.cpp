@@ -18,7 +18,7 @@ namespace {
 // What is to be found.
 struct Known {
   double bandwidth = 12e9, mlp_bandwidth = 10e9, flops = 80e9;
-  double command_s = 9e-6;
+  double command_s = 9e-6, block_s = 200e-9;
   std::map<std::string, double> segment_s{{"flags", 1e-6}, {"polling", 3e-6}, {"device", 20e-6}};
   double memory_bandwidth = 30e9;
 };
@@ -40,7 +40,7 @@ platform::Flash flash() {
 class OutcomeTest : public SamplesTest {
  protected:
   Plan plan = full_plan();
-  Machine machine{"a processor", "disk x", "Linux 6", 4, Bytes{8} << 30};
+  Machine machine{"a processor", "disk x", "Linux 6", 4, Bytes{8} << 30, Bytes{1} << 20};
 
   void fill(SampleFile& to, const Known& known) {
     for (const Bytes bytes : plan.read_bytes) {
@@ -93,8 +93,10 @@ class OutcomeTest : public SamplesTest {
         for (const double share : plan.shares) {
           // Of the others attention and head are not to count.
           const double slower = how == backend::Synchronisation::flags ? 1 : 2;
+          const double neurons = neurons_of(shape, share);
           const double mlp = segments * known.segment_s.at(name) +
-                             mlp_bytes(shape, neurons_of(shape, share)) / known.mlp_bandwidth;
+                             neurons / shape.block_neurons * known.block_s +
+                             mlp_bytes(shape, neurons) / known.mlp_bandwidth;
           put(to, kDecode, decode_parameters(shape, how, segments, share),
               {{"attention", slower * attention}, {"head", slower * head}, {"mlp", mlp}});
         }
@@ -115,6 +117,8 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_NEAR(a.mlp_bandwidth_bytes_per_s / 10e9, 1, 1e-3);
   EXPECT_NEAR(a.flops_per_s / 80e9, 1, 1e-3);
   EXPECT_EQ(a.command_ns, 9'000);
+  EXPECT_EQ(a.block_ns, 200);
+  EXPECT_GT(a.patience_ns, 0);
   EXPECT_EQ(a.flags_segment_ns, 1'000);
   EXPECT_EQ(a.polling_segment_ns, 3'000);
   EXPECT_EQ(a.device_segment_ns, 20'000);
@@ -126,13 +130,14 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_EQ(p.cpu.bandwidth_bytes_per_s, 9e9);
   EXPECT_EQ(p.memory.bandwidth_bytes_per_s, 30e9);
   EXPECT_EQ(p.memory.capacity_bytes, Bytes{8} << 30);
-  EXPECT_EQ(p.predictors.stacked_hash.time_ns, 80'000);
-  EXPECT_EQ(p.predictors.low_rank_mlp.time_ns, 4'000'000);
+  EXPECT_EQ(p.predictors.stacked_hash.time_ns, 80'000 - 25'000);
+  EXPECT_EQ(p.predictors.low_rank_mlp.time_ns, 4'000'000 - 25'000);
   EXPECT_NEAR(p.flash.bandwidth_bytes_per_s / 3e9, 1, 0.03);
   EXPECT_NEAR(static_cast<double>(p.flash.latency_ns) / 70'000, 1, 0.03);
   EXPECT_NEAR(p.flash.spread, 0.3, 1e-3);
   EXPECT_EQ(p.flash.logical_block_bytes, 4096U);
   EXPECT_EQ(p.flash.queue_depth, 32);
+  EXPECT_EQ(p.flash.merge_bytes, Bytes{1} << 20);
   EXPECT_EQ(p.flash.link_bandwidth_bytes_per_s, p.flash.bandwidth_bytes_per_s);
 }
 

@@ -1,0 +1,22 @@
+// What a platform was calibrated with. Cells that look the same would only show that the fit fits.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/run/cell.h"
+
+namespace leanstream::validate {
+
+// The machine whose devices the cells use, as calibrate names it.
+std::string machine(const std::vector<run::Cell>& cells);
+
+// The bytes of the reads that a cell asks its flash for: a block, and the most that its loader
+// merges.
+std::vector<Bytes> read_sizes(const run::Cell& cell);
+
+// A sentence for each cell that calibration has seen, by its reads or by its shape.
+std::vector<std::string> seen_in_calibration(const platform::Calibration& calibrated,
+                                             const std::vector<run::Cell>& cells);
+
+}  // namespace leanstream::validate
