@@ -33,9 +33,14 @@ Flow attention(const backend::WorldSpec& spec, const Command& command) {
 Flow release(const backend::WorldSpec& spec, const Command& command) {
   const double neurons = backend::neurons(spec, command);
   const auto& device = spec.platform->accelerator;
-  return roofline(neurons * spec.shape.bundle_bytes(), device.mlp_bandwidth_bytes_per_s,
-                  6.0 * spec.shape.hidden * neurons * command.tokens, device.flops_per_s,
-                  segment_delay_s(spec));
+  Flow flow = roofline(neurons * spec.shape.bundle_bytes(), device.mlp_bandwidth_bytes_per_s,
+                       6.0 * spec.shape.hidden * neurons * command.tokens, device.flops_per_s,
+                       segment_delay_s(spec));
+  if (device.block_ns == 0) return flow;
+  // The bus is drawn from less while the first bytes of blocks are waited for.
+  const double waiting_s = static_cast<double>(command.blocks.size()) * seconds(device.block_ns);
+  flow.bytes_per_s = flow.bytes / (flow.bytes / flow.bytes_per_s + waiting_s);
+  return flow;
 }
 
 Flow head(const backend::WorldSpec& spec, const Command& command) {

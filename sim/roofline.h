@@ -3,7 +3,8 @@
 //   time = synchronisation + max(bytes ÷ bandwidth, operations ÷ flops)          (roofline)
 //
 //   attention   ops    2 · weights · tokens + 4 · hidden · context · tokens
-//   release     ops    2 · 3 · hidden · neurons · tokens; its bytes at the MLP's bandwidth
+//   release     ops    2 · 3 · hidden · neurons · tokens; its bytes at the MLP's bandwidth; and
+//               accelerator.block for each of its blocks
 //   head        ops    2 · vocab · hidden (one token is sampled)
 //   begin_layer, end_layer: nothing
 //

@@ -41,6 +41,7 @@ struct Accelerator {
   TimeNs flags_segment_ns = 0;           // per MLP segment, flags inside a running kernel
   TimeNs polling_segment_ns = 0;         // per MLP segment, the host polls
   TimeNs device_segment_ns = 0;          // per MLP segment, a launch and a device-wide wait
+  TimeNs block_ns = 0;                   // per block of an MLP: until its first bytes are there
   TimeNs command_ns = 0;                 // per attention or head, besides bytes and operations
   TimeNs start_ns = 0;                   // from a command to an idle accelerator until it begins
 };

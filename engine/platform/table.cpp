@@ -97,6 +97,9 @@ const Table<Accelerator>& accelerator_table() {
                "cost of an MLP segment with a launch and a device-wide wait")
           .range(0, 1e9)
           .required(),
+      quantity("block", &Accelerator::block_ns, Dimension::time,
+               "of each block of an MLP, besides its bytes: until the first of them are there")
+          .range(0, 1e9),
       quantity("command", &Accelerator::command_ns, Dimension::time,
                "of an attention or a head, besides its bytes and operations")
           .range(0, 1e9),
