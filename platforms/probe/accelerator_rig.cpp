@@ -264,9 +264,13 @@ double mlp_operations(const Shape& shape, double neurons, std::int32_t tokens) {
   return 6.0 * shape.hidden * neurons * tokens;
 }
 
-double neurons_of(const Shape& shape, double share) {
+double blocks_of(const Shape& shape, double share) {
   const auto geometry = model::cut_into_blocks(shape.ffn, shape.block_neurons, 1, 1);
-  return static_cast<double>(std::lround(share * geometry.blocks_per_layer)) * shape.block_neurons;
+  return static_cast<double>(std::lround(share * geometry.blocks_per_layer));
+}
+
+double neurons_of(const Shape& shape, double share) {
+  return blocks_of(shape, share) * shape.block_neurons;
 }
 
 }  // namespace leanstream::probe

@@ -68,12 +68,14 @@ Times mlp_times(const Plan& plan, const SampleFile& samples) {
     for (std::size_t how = 0; how < std::size(kSynchronisations); ++how) {
       for (const int segments : plan.segments) {
         for (const double share : plan.shares) {
-          std::vector<double> amounts(1 + std::size(kSynchronisations));
+          std::vector<double> amounts(2 + std::size(kSynchronisations));
           amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
-          amounts[1 + how] = segments;
+          amounts[1] = blocks_of(shape, share);
+          amounts[2 + how] = segments;
           const auto name = decode_parameters(shape, kSynchronisations[how].first, segments, share);
-          all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}", shape.text(), 100 * share,
-                              segments, kSynchronisations[how].second),
+          all.add(fmt::format("MLP {} by {}, {:.0f} %, {} segments, {}", shape.text(),
+                              shape.block_neurons, 100 * share, segments,
+                              kSynchronisations[how].second),
                   std::move(amounts), samples.get(kDecode, name, "mlp").median);
         }
       }
@@ -122,9 +124,10 @@ CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
   const Times mlp = mlp_times(plan, samples);
   const TimeFit mlp_fit = fit_times(mlp.times);
   device.mlp_bandwidth_bytes_per_s = mlp.rate(mlp_fit);
-  device.flags_segment_ns = nanoseconds(mlp_fit.costs[1]);
-  device.polling_segment_ns = nanoseconds(mlp_fit.costs[2]);
-  device.device_segment_ns = nanoseconds(mlp_fit.costs[3]);
+  device.block_ns = nanoseconds(mlp_fit.costs[1]);
+  device.flags_segment_ns = nanoseconds(mlp_fit.costs[2]);
+  device.polling_segment_ns = nanoseconds(mlp_fit.costs[3]);
+  device.device_segment_ns = nanoseconds(mlp_fit.costs[4]);
   result.mlp = mlp.errors(mlp_fit);
 
   const Times prefill = prefill_times(plan, samples);

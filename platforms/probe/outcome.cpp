@@ -33,7 +33,12 @@ class Maker {
   Maker(const Plan& plan, const Machine& machine, const SampleFile& samples)
       : plan_(plan), machine_(machine), samples_(samples) {
     p_.calibration = platform::Calibration{date_of(samples), machine.text(), plan.read_bytes, {}};
-    for (const Shape& shape : plan.shapes) p_.calibration->shapes.push_back(shape.text());
+    auto& shapes = p_.calibration->shapes;
+    for (const Shape& shape : plan.shapes) {
+      if (std::find(shapes.begin(), shapes.end(), shape.text()) == shapes.end()) {
+        shapes.push_back(shape.text());
+      }
+    }
     where_ = fmt::format("; {}; {}", machine.text(), p_.calibration->date);
   }
 
@@ -183,14 +188,16 @@ void Maker::accelerator() {
     state(std::string("accelerator.") + name, Source::fitted, made + how + ": " + errors_text(e));
   };
   fitted("bandwidth", "attention and head, bytes as stored in q8_0", fit.resident);
-  fitted("mlp_bandwidth", "layers of f16 blocks in 1 to many segments", fit.mlp);
+  fitted("mlp_bandwidth", "layers of f16 blocks of several sizes, in one to many segments",
+         fit.mlp);
   fitted("compute",
          fit.compute_raised ? "many tokens at once; raised to what single tokens reach"
                             : "many tokens at once",
          fit.prefill);
   for (const char* name : {"flags_segment", "polling_segment", "device_segment"}) {
-    fitted(name, "what a layer takes beyond its bytes, for each segment", fit.mlp);
+    fitted(name, "what a layer takes beyond its bytes and blocks, for each segment", fit.mlp);
   }
+  fitted("block", "what a layer takes beyond its bytes and segments, for each block", fit.mlp);
   fitted("command", "what attention and head take beyond their bytes", fit.resident);
   const Measured start = over(kStart, idles(), "time");
   p_.accelerator.start_ns = nanoseconds(start.median);

@@ -31,7 +31,7 @@ struct Outcome {
 // All of `plan` has been measured. Throws UserError where the reads are too few for a fit.
 //
 //   attention, head    command + bytes ÷ bandwidth
-//   MLP of a layer     segments · segment(synchronisation) + bytes ÷ mlp_bandwidth
+//   MLP of a layer     segments · segment(synchronisation) + blocks · block + bytes ÷ mlp_bandwidth
 //   many tokens        operations ÷ compute
 //
 // each by least squares of the relative errors with no cost below 0 (fit_times.h). Bytes are those

@@ -19,7 +19,7 @@ std::string memory_parameters(bool all_processors) {
 }
 
 std::string shape_parameters(const Shape& shape) {
-  return fmt::format("hidden={} ffn={}", shape.hidden, shape.ffn);
+  return fmt::format("hidden={} ffn={} block={}", shape.hidden, shape.ffn, shape.block_neurons);
 }
 
 std::string decode_parameters(const Shape& shape, backend::Synchronisation synchronisation,

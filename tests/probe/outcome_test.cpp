@@ -23,7 +23,7 @@ struct Known {
   double memory_bandwidth = 30e9;
 };
 
-constexpr double kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
+constexpr double kBlockS = 300e-9, kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
 
 platform::Flash flash() {
   return {.bandwidth_bytes_per_s = 3e9,
@@ -94,6 +94,7 @@ class OutcomeTest : public SamplesTest {
           // Of the others attention and head are not to count.
           const double slower = how == backend::Synchronisation::flags ? 1 : 2;
           const double mlp = segments * known.segment_s.at(name) +
+                             blocks_of(shape, share) * kBlockS +
                              mlp_bytes(shape, neurons_of(shape, share)) / known.mlp_bandwidth;
           put(to, kDecode, decode_parameters(shape, how, segments, share),
               {{"attention", slower * attention}, {"head", slower * head}, {"mlp", mlp}});
@@ -115,6 +116,7 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_NEAR(a.mlp_bandwidth_bytes_per_s / 10e9, 1, 1e-3);
   EXPECT_NEAR(a.flops_per_s / 80e9, 1, 1e-3);
   EXPECT_EQ(a.command_ns, 9'000);
+  EXPECT_EQ(a.block_ns, 300);
   EXPECT_EQ(a.flags_segment_ns, 1'000);
   EXPECT_EQ(a.polling_segment_ns, 3'000);
   EXPECT_EQ(a.device_segment_ns, 20'000);
@@ -146,7 +148,7 @@ TEST_F(OutcomeTest, ErrorsOfAPerfectFitAreNone) {
     EXPECT_NEAR(one.rate, 0, 0.02);
     EXPECT_FALSE(one.p50 || one.p99);
   }
-  EXPECT_EQ(outcome.commands.size(), 3U * 2 + 3U * 3 * 5 * 2 + 3U * 2);
+  EXPECT_EQ(outcome.commands.size(), 6U * 2 + 6U * 3 * 3 * 2 + 6U * 2);
   for (const CommandError& one : outcome.commands) EXPECT_NEAR(one.error, 0, 1e-6) << one.what;
 }
 
