@@ -14,6 +14,11 @@ namespace {
 
 using backend::Synchronisation;
 
+// With the neurons of its blocks.
+std::string name_of(const Shape& shape) {
+  return fmt::format("{} by {}", shape.text(), shape.block_neurons);
+}
+
 // Times with their names; the first of the amounts is bytes or operations.
 struct Times {
   std::vector<std::string> names;
@@ -55,9 +60,9 @@ Times resident_times(const Plan& plan, const SampleFile& samples) {
         head.push_back(samples.get(kDecode, name, "head").median);
       }
     }
-    all.add("attention " + shape.text(), {attention_bytes(shape), 1}, median_of(attention));
-    all.add(fmt::format("head {} x {}", shape.hidden, shape.vocab), {head_bytes(shape), 1},
-            median_of(head));
+    all.add("attention " + name_of(shape), {attention_bytes(shape), 1}, median_of(attention));
+    all.add(fmt::format("head {} x {} by {}", shape.hidden, shape.vocab, shape.block_neurons),
+            {head_bytes(shape), 1}, median_of(head));
   }
   return all;
 }
@@ -73,9 +78,8 @@ Times mlp_times(const Plan& plan, const SampleFile& samples) {
           amounts[1] = blocks_of(shape, share);
           amounts[2 + how] = segments;
           const auto name = decode_parameters(shape, kSynchronisations[how].first, segments, share);
-          all.add(fmt::format("MLP {} by {}, {:.0f} %, {} segments, {}", shape.text(),
-                              shape.block_neurons, 100 * share, segments,
-                              kSynchronisations[how].second),
+          all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}", name_of(shape), 100 * share,
+                              segments, kSynchronisations[how].second),
                   std::move(amounts), samples.get(kDecode, name, "mlp").median);
         }
       }
@@ -88,10 +92,10 @@ Times prefill_times(const Plan& plan, const SampleFile& samples) {
   Times all;
   for (const Shape& shape : plan.shapes) {
     const auto name = shape_parameters(shape);
-    all.add(fmt::format("attention {}, {} tokens", shape.text(), plan.prompt),
+    all.add(fmt::format("attention {}, {} tokens", name_of(shape), plan.prompt),
             {attention_operations(shape, plan.prompt)},
             samples.get(kPrefill, name, "attention").median);
-    all.add(fmt::format("MLP {}, {} tokens", shape.text(), plan.prompt),
+    all.add(fmt::format("MLP {}, {} tokens", name_of(shape), plan.prompt),
             {mlp_operations(shape, shape.ffn, plan.prompt)},
             samples.get(kPrefill, name, "mlp").median);
   }
