@@ -60,14 +60,6 @@ std::vector<std::vector<BlockId>> cut(BlockId blocks, double share, int segments
   return all;
 }
 
-struct Times {
-  std::vector<double> wall_s, work_s;
-
-  CommandTime median() const {
-    return wall_s.empty() ? CommandTime{} : CommandTime{median_of(wall_s), median_of(work_s)};
-  }
-};
-
 double weights_of_attention(const Shape& shape) {
   const double kv = static_cast<double>(shape.hidden) / shape.heads * shape.kv_heads;
   return 2.0 * shape.hidden * shape.hidden + 2.0 * shape.hidden * kv;
@@ -119,6 +111,14 @@ class AcceleratorRig::Drive {
   PassTimes result() const { return {attention_.median(), mlp_.median(), head_.median()}; }
 
  private:
+  struct Times {
+    std::vector<double> wall_s, work_s;
+
+    CommandTime median() const {
+      return wall_s.empty() ? CommandTime{} : CommandTime{median_of(wall_s), median_of(work_s)};
+    }
+  };
+
   void submit(CommandKind kind, LayerId layer, TokenId token, std::int32_t tokens,
               std::span<const BlockId> blocks = {}, std::span<const SlotId> slots = {}) {
     accelerator_->submit({.ticket = ++ticket_,

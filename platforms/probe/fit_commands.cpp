@@ -44,10 +44,6 @@ struct Times {
   }
 };
 
-TimeNs nanoseconds(double s) {
-  return std::llround(s * kNsPerSecond);
-}
-
 // Commands of single tokens by flags: of other synchronisations the threads sleep between them.
 Times resident_times(const Plan& plan, const SampleFile& samples) {
   Times all;
@@ -109,6 +105,10 @@ double intensity(double operations, double bytes) {
 
 }  // namespace
 
+TimeNs rounded_ns(double s) {
+  return std::llround(calibration::rounded(s * kNsPerSecond));
+}
+
 std::string errors_text(const std::vector<CommandError>& errors) {
   std::vector<double> sizes;
   for (const CommandError& one : errors) sizes.push_back(std::abs(one.error));
@@ -122,16 +122,16 @@ CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
   const Times resident = resident_times(plan, samples);
   const TimeFit resident_fit = fit_times(resident.times);
   device.bandwidth_bytes_per_s = resident.rate(resident_fit);
-  device.command_ns = nanoseconds(resident_fit.costs[1]);
+  device.command_ns = rounded_ns(resident_fit.costs[1]);
   result.resident = resident.errors(resident_fit);
 
   const Times mlp = mlp_times(plan, samples);
   const TimeFit mlp_fit = fit_times(mlp.times);
   device.mlp_bandwidth_bytes_per_s = mlp.rate(mlp_fit);
-  device.block_ns = nanoseconds(mlp_fit.costs[1]);
-  device.flags_segment_ns = nanoseconds(mlp_fit.costs[2]);
-  device.polling_segment_ns = nanoseconds(mlp_fit.costs[3]);
-  device.device_segment_ns = nanoseconds(mlp_fit.costs[4]);
+  device.block_ns = rounded_ns(mlp_fit.costs[1]);
+  device.flags_segment_ns = rounded_ns(mlp_fit.costs[2]);
+  device.polling_segment_ns = rounded_ns(mlp_fit.costs[3]);
+  device.device_segment_ns = rounded_ns(mlp_fit.costs[4]);
   result.mlp = mlp.errors(mlp_fit);
 
   const Times prefill = prefill_times(plan, samples);

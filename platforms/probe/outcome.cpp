@@ -17,10 +17,6 @@ namespace {
 using calibration::rounded;
 using platform::Source;
 
-TimeNs nanoseconds(double s) {
-  return std::llround(rounded(s * kNsPerSecond));
-}
-
 std::string date_of(const SampleFile& samples) {
   std::time_t last = 0;
   for (const Sample& s : samples.all()) last = std::max<std::time_t>(last, s.at_s);
@@ -200,7 +196,7 @@ void Maker::accelerator() {
   fitted("block", "what a layer takes beyond its bytes and segments, for each block", fit.mlp);
   fitted("command", "what attention and head take beyond their bytes", fit.resident);
   const Measured start = over(kStart, idles(), "time");
-  p_.accelerator.start_ns = nanoseconds(start.median);
+  p_.accelerator.start_ns = rounded_ns(start.median);
   measured("accelerator.start",
            fmt::format("a command after pauses of {} to {} ms, less its work",
                        seconds(plan_.idle_ns.front()) * 1e3, seconds(plan_.idle_ns.back()) * 1e3),
@@ -221,9 +217,9 @@ void Maker::cpu() {
   const Measured step = samples_.get(kStep, "", "time");
   p_.cpu = {.cores = machine_.processors,
             .bandwidth_bytes_per_s = rounded(one.median),
-            .read_request_ns = nanoseconds(read.median),
-            .wake_up_ns = nanoseconds(wake_up.median),
-            .step_ns = nanoseconds(step.median)};
+            .read_request_ns = rounded_ns(read.median),
+            .wake_up_ns = rounded_ns(wake_up.median),
+            .step_ns = rounded_ns(step.median)};
   state("cpu.cores", Source::measured, "what the system says");
   measured("cpu.bandwidth", fmt::format("one thread that reads {} MiB", plan_.memory_bytes >> 20),
            one);
@@ -237,7 +233,7 @@ void Maker::cpu() {
 void Maker::predictors() {
   const auto put = [&](const PredictionSize& size, platform::PredictorCost& cost) {
     const Measured time = samples_.get(kPrediction, prediction_parameters(size), "time");
-    cost = {nanoseconds(time.median), size.all_bytes, size.hidden, size.ffn, size.layers};
+    cost = {rounded_ns(time.median), size.all_bytes, size.hidden, size.ffn, size.layers};
     const std::string name = std::string("predictors.") + size.name + ".";
     measured(name + "time",
              fmt::format("a product with {} bytes of f16 weights on the thread that predicts",
