@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "platforms/probe/accelerator_rig.h"
 #include "platforms/probe/fit_times.h"
 #include "platforms/probe/probes.h"
+#include "platforms/probe/shape_costs.h"
 
 namespace leanstream::probe {
 namespace {

@@ -8,8 +8,8 @@
 #include "engine/config/document.h"
 #include "platforms/calibration/closed_loop.h"
 #include "platforms/calibration/platform_yaml.h"
-#include "platforms/probe/accelerator_rig.h"
 #include "platforms/probe/probes.h"
+#include "platforms/probe/shape_costs.h"
 #include "tests/probe/folder.h"
 
 namespace leanstream::probe {
