@@ -132,17 +132,26 @@ void add_calibrate(CLI::App& app) {
       "measures this machine and writes its platform file; or fits a platform's flash section to a "
       "table of random reads");
   auto machine = std::make_shared<MachineOptions>();
-  add_machine_options(*command, *machine);
-  command->add_option("--from-table", o->table, "CSV: bs_kib, qd or lanes, iops or mib_s, …");
-  command->add_option("--from-fio", o->fio, "JSON of fio; may be given several times");
-  command->add_option("--base", o->base, "platform that says what the table cannot")
-      ->capture_default_str();
-  command->add_option("--half", o->half, "fit only the cells of this half, judge by the other")
-      ->check(CLI::Range(0, 1));
+  const auto measuring = add_machine_options(*command, *machine);
+  auto* table =
+      command->add_option("--from-table", o->table, "CSV: bs_kib, qd or lanes, iops or mib_s, …");
+  auto* fio = command->add_option("--from-fio", o->fio, "JSON of fio; may be given several times");
+  for (CLI::Option* option : measuring) {
+    option->excludes(table);
+    option->excludes(fio);
+  }
+  auto* base = command->add_option("--base", o->base, "platform that says what the table cannot")
+                   ->capture_default_str();
+  auto* half =
+      command->add_option("--half", o->half, "fit only the cells of this half, judge by the other")
+          ->check(CLI::Range(0, 1));
   command->add_option("--out", o->out, "platform file to write; measured samples lie beside it");
   command->add_flag("--json", o->json, "JSON to stdout");
-  command->callback([o, machine] {
+  command->callback([o, machine, base, half] {
     if (!o->table.empty() || !o->fio.empty()) return execute(*o);
+    if (base->count() + half->count() > 0) {
+      throw UserError("calibrate: --base and --half belong to --from-table or --from-fio");
+    }
     machine->out = o->out;
     machine->json = o->json;
     calibrate_machine(*machine);

@@ -25,7 +25,8 @@ struct MachineOptions {
   bool json = false;
 };
 
-void add_machine_options(CLI::App& command, MachineOptions& options);
+// Returns those that only a measurement has.
+std::vector<CLI::Option*> add_machine_options(CLI::App& command, MachineOptions& options);
 void calibrate_machine(const MachineOptions& options);
 
 // Model ÷ measured − 1 of random reads, cell by cell.

@@ -22,6 +22,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Options = MachineOptions;
 
+constexpr double kQuietSpread = 0.3;  // some figures are of rare events and always vary
+
 std::string out_of(const Options& o) {
   if (o.out.empty() && o.name.empty()) {
     throw UserError(
@@ -46,6 +48,11 @@ probe::Plan plan_of(const Options& o) {
                                : probe::full_plan();
   plan.file = o.file;
   if (!o.tiny) plan.size_mib = o.size_mib;
+  const auto engines = hardware::storage_engines();
+  if (o.engine != "auto" && std::find(engines.begin(), engines.end(), o.engine) == engines.end()) {
+    throw UserError("calibrate: there is no engine '{}'; auto, or one of: {}", o.engine,
+                    fmt::join(engines, ", "));
+  }
   plan.engine = o.engine;
   plan.threads = o.threads;
   const Bytes most = *std::max_element(plan.read_bytes.begin(), plan.read_bytes.end());
@@ -121,31 +128,45 @@ void calibrate_machine(const Options& o) {
   write_file(out, calibration::file_text("measured: " + machine.text(), outcome.figures,
                                          outcome.platform.calibration));
   platform::load_platform(out);  // what it says must agree
+  const double spread = samples.usual_spread();
+  if (spread > kQuietSpread) {
+    fmt::print(stderr,
+               "a quarter of the figures differs by more than {:.0f} % from one repetition to "
+               "another: if something else is running, stop it and measure again with --fresh\n",
+               100 * spread);
+  }
   if (o.json) {
     fmt::print("{}\n", outcome_json(outcome).dump(2));
     return;
   }
   print(outcome);
-  fmt::print("\n{}, its samples in {}\n", out, samples.path());
+  fmt::print("\n{}, its samples in {}; three quarters of the figures repeat within {:.1f} %\n", out,
+             samples.path(), 100 * spread);
 }
 
-void add_machine_options(CLI::App& command, Options& o) {
-  command.add_option("--name", o.name, "of the platform; its file is NAME.yaml unless --out says");
-  auto* file = command.add_option("--file", o.file,
-                                  "file or block device to read from; by default a temporary file "
-                                  "in this folder, which must be on the disk to be measured");
-  command.add_option("--size", o.size_mib, "MiB of the temporary file")
+std::vector<CLI::Option*> add_machine_options(CLI::App& command, Options& o) {
+  std::vector<CLI::Option*> all;
+  const auto add = [&](CLI::Option* option) { return all.push_back(option), option; };
+  add(command.add_option("--name", o.name,
+                         "of the platform; its file is NAME.yaml unless --out says"));
+  auto* file =
+      add(command.add_option("--file", o.file,
+                             "file or block device to read from; by default a temporary file "
+                             "in this folder, which must be on the disk to be measured"));
+  add(command.add_option("--size", o.size_mib, "MiB of the temporary file"))
       ->check(CLI::Range(64, 1 << 20))
       ->excludes(file)
       ->capture_default_str();
-  command.add_option("--engine", o.engine, "auto, io_uring, libaio or pread")
+  add(command.add_option("--engine", o.engine, "auto, io_uring, libaio or pread"))
       ->capture_default_str();
-  command.add_option("--threads", o.threads, "of the accelerator cpu")
+  add(command.add_option("--threads", o.threads, "of the accelerator cpu"))
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  command.add_flag("--quick", o.quick, "within two minutes: fewer sizes, depths and repetitions");
+  add(command.add_flag("--quick", o.quick,
+                       "within two minutes: fewer sizes, depths and repetitions"));
   command.add_flag("--tiny", o.tiny, "")->group("");  // of tests
-  command.add_flag("--fresh", o.fresh, "measures anew what an earlier call has measured");
+  add(command.add_flag("--fresh", o.fresh, "measures anew what an earlier call has measured"));
+  return all;
 }
 
 }  // namespace leanstream::commands

@@ -22,8 +22,6 @@ using scheduler::CommandKind;
 
 constexpr std::uint64_t kSeed = 1;
 constexpr Bytes kPageBytes = 4096;
-constexpr double kResidentBytes = 34.0 / 32;  // of a weight in q8_0
-constexpr double kBlockBytes = 2;             // of a weight in f16
 
 transformer::LlamaShape llama_shape(const Shape& shape) {
   transformer::LlamaShape llama;
@@ -58,19 +56,6 @@ std::vector<std::vector<BlockId>> cut(BlockId blocks, double share, int segments
     if (at(s) != at(s + 1)) all.emplace_back(at(s), at(s + 1));
   }
   return all;
-}
-
-struct Times {
-  std::vector<double> wall_s, work_s;
-
-  CommandTime median() const {
-    return wall_s.empty() ? CommandTime{} : CommandTime{median_of(wall_s), median_of(work_s)};
-  }
-};
-
-double weights_of_attention(const Shape& shape) {
-  const double kv = static_cast<double>(shape.hidden) / shape.heads * shape.kv_heads;
-  return 2.0 * shape.hidden * shape.hidden + 2.0 * shape.hidden * kv;
 }
 
 }  // namespace
@@ -119,6 +104,14 @@ class AcceleratorRig::Drive {
   PassTimes result() const { return {attention_.median(), mlp_.median(), head_.median()}; }
 
  private:
+  struct Times {
+    std::vector<double> wall_s, work_s;
+
+    CommandTime median() const {
+      return wall_s.empty() ? CommandTime{} : CommandTime{median_of(wall_s), median_of(work_s)};
+    }
+  };
+
   void submit(CommandKind kind, LayerId layer, TokenId token, std::int32_t tokens,
               std::span<const BlockId> blocks = {}, std::span<const SlotId> slots = {}) {
     accelerator_->submit({.ticket = ++ticket_,
@@ -242,31 +235,6 @@ double AcceleratorRig::start_s(TimeNs idle_ns, int times) {
     drive.head(t);
   }
   return median_of(std::move(starts));
-}
-
-double attention_bytes(const Shape& shape) {
-  return weights_of_attention(shape) * kResidentBytes;
-}
-
-double head_bytes(const Shape& shape) {
-  return static_cast<double>(shape.vocab) * shape.hidden * kResidentBytes;
-}
-
-double mlp_bytes(const Shape& shape, double neurons) {
-  return 3.0 * shape.hidden * neurons * kBlockBytes;
-}
-
-double attention_operations(const Shape& shape, std::int32_t tokens) {
-  return 2.0 * weights_of_attention(shape) * tokens + 4.0 * shape.hidden * tokens * tokens;
-}
-
-double mlp_operations(const Shape& shape, double neurons, std::int32_t tokens) {
-  return 6.0 * shape.hidden * neurons * tokens;
-}
-
-double neurons_of(const Shape& shape, double share) {
-  const auto geometry = model::cut_into_blocks(shape.ffn, shape.block_neurons, 1, 1);
-  return static_cast<double>(std::lround(share * geometry.blocks_per_layer)) * shape.block_neurons;
 }
 
 }  // namespace leanstream::probe

@@ -56,13 +56,4 @@ class AcceleratorRig {
   hardware::AlignedMemory arena_;
 };
 
-// Bytes of weights, and operations of `tokens` tokens, of the rig's commands; n neurons of a layer.
-double attention_bytes(const Shape& shape);
-double head_bytes(const Shape& shape);
-double mlp_bytes(const Shape& shape, double neurons);
-double attention_operations(const Shape& shape, std::int32_t tokens);
-double mlp_operations(const Shape& shape, double neurons, std::int32_t tokens);
-// Neurons of a share of a layer's blocks.
-double neurons_of(const Shape& shape, double share);
-
 }  // namespace leanstream::probe

@@ -5,14 +5,19 @@
 
 #include <fmt/format.h>
 
-#include "platforms/probe/accelerator_rig.h"
 #include "platforms/probe/fit_times.h"
 #include "platforms/probe/probes.h"
+#include "platforms/probe/shape_costs.h"
 
 namespace leanstream::probe {
 namespace {
 
 using backend::Synchronisation;
+
+// With the neurons of its blocks.
+std::string name_of(const Shape& shape) {
+  return fmt::format("{} by {}", shape.text(), shape.block_neurons);
+}
 
 // Times with their names; the first of the amounts is bytes or operations.
 struct Times {
@@ -39,10 +44,6 @@ struct Times {
   }
 };
 
-TimeNs nanoseconds(double s) {
-  return std::llround(s * kNsPerSecond);
-}
-
 // Commands of single tokens by flags: of other synchronisations the threads sleep between them.
 Times resident_times(const Plan& plan, const SampleFile& samples) {
   Times all;
@@ -55,9 +56,9 @@ Times resident_times(const Plan& plan, const SampleFile& samples) {
         head.push_back(samples.get(kDecode, name, "head").median);
       }
     }
-    all.add("attention " + shape.text(), {attention_bytes(shape), 1}, median_of(attention));
-    all.add(fmt::format("head {} x {}", shape.hidden, shape.vocab), {head_bytes(shape), 1},
-            median_of(head));
+    all.add("attention " + name_of(shape), {attention_bytes(shape), 1}, median_of(attention));
+    all.add(fmt::format("head {} x {} by {}", shape.hidden, shape.vocab, shape.block_neurons),
+            {head_bytes(shape), 1}, median_of(head));
   }
   return all;
 }
@@ -68,13 +69,12 @@ Times mlp_times(const Plan& plan, const SampleFile& samples) {
     for (std::size_t how = 0; how < std::size(kSynchronisations); ++how) {
       for (const int segments : plan.segments) {
         for (const double share : plan.shares) {
-          const double neurons = neurons_of(shape, share);
           std::vector<double> amounts(2 + std::size(kSynchronisations));
-          amounts[0] = mlp_bytes(shape, neurons);
-          amounts[1] = neurons / shape.block_neurons;
+          amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
+          amounts[1] = blocks_of(shape, share);
           amounts[2 + how] = segments;
           const auto name = decode_parameters(shape, kSynchronisations[how].first, segments, share);
-          all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}", shape.text(), 100 * share,
+          all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}", name_of(shape), 100 * share,
                               segments, kSynchronisations[how].second),
                   std::move(amounts), samples.get(kDecode, name, "mlp").median);
         }
@@ -88,10 +88,10 @@ Times prefill_times(const Plan& plan, const SampleFile& samples) {
   Times all;
   for (const Shape& shape : plan.shapes) {
     const auto name = shape_parameters(shape);
-    all.add(fmt::format("attention {}, {} tokens", shape.text(), plan.prompt),
+    all.add(fmt::format("attention {}, {} tokens", name_of(shape), plan.prompt),
             {attention_operations(shape, plan.prompt)},
             samples.get(kPrefill, name, "attention").median);
-    all.add(fmt::format("MLP {}, {} tokens", shape.text(), plan.prompt),
+    all.add(fmt::format("MLP {}, {} tokens", name_of(shape), plan.prompt),
             {mlp_operations(shape, shape.ffn, plan.prompt)},
             samples.get(kPrefill, name, "mlp").median);
   }
@@ -104,6 +104,10 @@ double intensity(double operations, double bytes) {
 }
 
 }  // namespace
+
+TimeNs rounded_ns(double s) {
+  return std::llround(calibration::rounded(s * kNsPerSecond));
+}
 
 std::string errors_text(const std::vector<CommandError>& errors) {
   std::vector<double> sizes;
@@ -118,16 +122,16 @@ CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
   const Times resident = resident_times(plan, samples);
   const TimeFit resident_fit = fit_times(resident.times);
   device.bandwidth_bytes_per_s = resident.rate(resident_fit);
-  device.command_ns = nanoseconds(resident_fit.costs[1]);
+  device.command_ns = rounded_ns(resident_fit.costs[1]);
   result.resident = resident.errors(resident_fit);
 
   const Times mlp = mlp_times(plan, samples);
   const TimeFit mlp_fit = fit_times(mlp.times);
   device.mlp_bandwidth_bytes_per_s = mlp.rate(mlp_fit);
-  device.block_ns = nanoseconds(mlp_fit.costs[1]);
-  device.flags_segment_ns = nanoseconds(mlp_fit.costs[2]);
-  device.polling_segment_ns = nanoseconds(mlp_fit.costs[3]);
-  device.device_segment_ns = nanoseconds(mlp_fit.costs[4]);
+  device.block_ns = rounded_ns(mlp_fit.costs[1]);
+  device.flags_segment_ns = rounded_ns(mlp_fit.costs[2]);
+  device.polling_segment_ns = rounded_ns(mlp_fit.costs[3]);
+  device.device_segment_ns = rounded_ns(mlp_fit.costs[4]);
   result.mlp = mlp.errors(mlp_fit);
 
   const Times prefill = prefill_times(plan, samples);

@@ -9,6 +9,9 @@
 
 namespace leanstream::probe {
 
+// To four digits.
+TimeNs rounded_ns(double s);
+
 // How good a fit is, in words for a reference.
 std::string errors_text(const std::vector<CommandError>& errors);
 

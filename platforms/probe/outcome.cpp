@@ -18,10 +18,6 @@ namespace {
 using calibration::rounded;
 using platform::Source;
 
-TimeNs nanoseconds(double s) {
-  return std::llround(rounded(s * kNsPerSecond));
-}
-
 std::string date_of(const SampleFile& samples) {
   std::time_t last = 0;
   for (const Sample& s : samples.all()) last = std::max<std::time_t>(last, s.at_s);
@@ -34,7 +30,12 @@ class Maker {
   Maker(const Plan& plan, const Machine& machine, const SampleFile& samples)
       : plan_(plan), machine_(machine), samples_(samples) {
     p_.calibration = platform::Calibration{date_of(samples), machine.text(), plan.read_bytes, {}};
-    for (const Shape& shape : plan.shapes) p_.calibration->shapes.push_back(shape.text());
+    auto& shapes = p_.calibration->shapes;
+    for (const Shape& shape : plan.shapes) {
+      if (std::find(shapes.begin(), shapes.end(), shape.text()) == shapes.end()) {
+        shapes.push_back(shape.text());
+      }
+    }
     where_ = fmt::format("; {}; {}", machine.text(), p_.calibration->date);
   }
 
@@ -186,18 +187,19 @@ void Maker::accelerator() {
     state(std::string("accelerator.") + name, Source::fitted, made + how + ": " + errors_text(e));
   };
   fitted("bandwidth", "attention and head, bytes as stored in q8_0", fit.resident);
-  fitted("mlp_bandwidth", "layers of f16 blocks in 1 to many segments", fit.mlp);
+  fitted("mlp_bandwidth", "layers of f16 blocks of several sizes, in one to many segments",
+         fit.mlp);
   fitted("compute",
          fit.compute_raised ? "many tokens at once; raised to what single tokens reach"
                             : "many tokens at once",
          fit.prefill);
-  fitted("block", "what blocks take beyond their bytes", fit.mlp);
   for (const char* name : {"flags_segment", "polling_segment", "device_segment"}) {
-    fitted(name, "what a layer takes beyond its bytes, for each segment", fit.mlp);
+    fitted(name, "what a layer takes beyond its bytes and blocks, for each segment", fit.mlp);
   }
+  fitted("block", "what a layer takes beyond its bytes and segments, for each block", fit.mlp);
   fitted("command", "what attention and head take beyond their bytes", fit.resident);
   const Measured start = over(kStart, idles(), "time");
-  p_.accelerator.start_ns = nanoseconds(start.median);
+  p_.accelerator.start_ns = rounded_ns(start.median);
   measured("accelerator.start",
            fmt::format("a command after pauses of {} to {} ms, less its work",
                        seconds(plan_.idle_ns.front()) * 1e3, seconds(plan_.idle_ns.back()) * 1e3),
@@ -220,9 +222,9 @@ void Maker::cpu() {
   const Measured step = samples_.get(kStep, "", "time");
   p_.cpu = {.cores = machine_.processors,
             .bandwidth_bytes_per_s = rounded(one.median),
-            .read_request_ns = nanoseconds(read.median),
-            .wake_up_ns = nanoseconds(wake_up.median),
-            .step_ns = nanoseconds(step.median)};
+            .read_request_ns = rounded_ns(read.median),
+            .wake_up_ns = rounded_ns(wake_up.median),
+            .step_ns = rounded_ns(step.median)};
   state("cpu.cores", Source::measured, "what the system says");
   measured("cpu.bandwidth", fmt::format("one thread that reads {} MiB", plan_.memory_bytes >> 20),
            one);
@@ -238,7 +240,7 @@ void Maker::predictors() {
     const Measured time = samples_.get(kPrediction, prediction_parameters(size), "time");
     // The thread had to be woken, which the simulator charges by itself.
     const double awake_s = std::max(time.median - seconds(p_.cpu.wake_up_ns), 1e-9);
-    cost = {nanoseconds(awake_s), size.all_bytes, size.hidden, size.ffn, size.layers};
+    cost = {rounded_ns(awake_s), size.all_bytes, size.hidden, size.ffn, size.layers};
     const std::string name = std::string("predictors.") + size.name + ".";
     measured(name + "time",
              fmt::format("a product with {} bytes of f16 weights on the thread that predicts, less "

@@ -21,7 +21,9 @@ std::string Shape::text() const {
 
 std::string Plan::text() const {
   std::vector<std::string> names;
-  for (const Shape& shape : shapes) names.push_back(shape.text());
+  for (const Shape& shape : shapes) {
+    names.push_back(fmt::format("{} by {}", shape.text(), shape.block_neurons));
+  }
   return fmt::format(
       "{} repetitions; {} by {}; reads of {} B at {} and mixes of {} B at {} for {} s; {} MiB of "
       "memory for {} s; {} threads; shapes {}; {} segments; shares {}; {} layers; {} tokens",
@@ -37,10 +39,10 @@ Plan full_plan() {
   plan.depths = {1, 2, 4, 8, 16, 32};
   plan.mix_depths = {4, 16, 32};
   plan.repetitions = 5;
-  plan.shapes = {{768, 2304, 12, 4, 32'000, 24, 1},
-                 {1536, 4608, 24, 8, 24'000, 8, 3},
-                 {3072, 9216, 24, 8, 16'000, 2, 6}};
-  plan.segments = {1, 2, 4, 8, 16};
+  plan.shapes = {{768, 2304, 12, 4, 32'000, 24, 2}, {768, 2304, 12, 4, 32'000, 24, 16},
+                 {1536, 4608, 24, 8, 24'000, 8, 1}, {1536, 4608, 24, 8, 24'000, 8, 8},
+                 {3072, 9216, 24, 8, 16'000, 2, 1}, {3072, 9216, 24, 8, 16'000, 2, 4}};
+  plan.segments = {1, 4, 16};
   plan.shares = {0.25, 1};
   return plan;
 }
@@ -55,7 +57,8 @@ Plan quick_plan() {
   plan.layer_samples = 12;
   plan.prompt = 16;
   plan.memory_seconds = 0.3;
-  plan.segments = {1, 8};
+  plan.segments = {1, 16};
+  plan.shares = {0.25};
   plan.wakes = 40;
   plan.predictions = 10;
   return plan;
@@ -71,7 +74,7 @@ Plan tiny_plan() {
   plan.read_seconds = 0.01;
   plan.memory_bytes = Bytes{1} << 20;
   plan.memory_seconds = 0.01;
-  plan.shapes = {{64, 128, 4, 2, 512, 2, 1}, {128, 256, 4, 2, 512, 2, 4}};
+  plan.shapes = {{64, 128, 4, 2, 512, 2, 2}, {128, 256, 4, 2, 512, 2, 4}};
   plan.layer_samples = 4;
   plan.prompt = 4;
   plan.idle_ns = {100'000};

@@ -40,7 +40,7 @@ struct Plan {
   double memory_seconds = 1;
   // Accelerator.
   int threads = 1;
-  std::vector<Shape> shapes;
+  std::vector<Shape> shapes;  // each with blocks of two sizes
   std::vector<int> segments;
   std::vector<double> shares;  // of a layer's blocks
   int layer_samples = 24;      // of one measurement, at least

@@ -19,7 +19,7 @@ std::string memory_parameters(bool all_processors) {
 }
 
 std::string shape_parameters(const Shape& shape) {
-  return fmt::format("hidden={} ffn={}", shape.hidden, shape.ffn);
+  return fmt::format("hidden={} ffn={} block={}", shape.hidden, shape.ffn, shape.block_neurons);
 }
 
 std::string decode_parameters(const Shape& shape, backend::Synchronisation synchronisation,
@@ -40,10 +40,10 @@ std::string prediction_parameters(const PredictionSize& size) {
 }
 
 std::vector<Group> all_probes(const Plan& plan, const PathOf& path) {
-  std::vector<Group> groups{memory_probes(plan), step_probes(), prediction_probes(plan)};
+  // What can fail first.
+  std::vector<Group> groups{wake_up_probes(plan, path), storage_probes(plan, path),
+                            memory_probes(plan), step_probes(), prediction_probes(plan)};
   for (Group& group : accelerator_probes(plan)) groups.push_back(std::move(group));
-  groups.push_back(wake_up_probes(plan, path));
-  groups.push_back(storage_probes(plan, path));
   return groups;
 }
 

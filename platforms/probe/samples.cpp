@@ -7,7 +7,9 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <sstream>
+#include <tuple>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -137,6 +139,17 @@ Measured SampleFile::get(const std::string& what, const std::string& parameters,
   const auto found = find(what, parameters, figure);
   LEANSTREAM_CHECK(found, "{} of {} ({}) was not measured", figure, what, parameters);
   return *found;
+}
+
+double SampleFile::usual_spread() const {
+  std::set<std::tuple<std::string, std::string, std::string>> figures;
+  for (const Sample& s : samples_) figures.emplace(s.what, s.parameters, s.figure);
+  std::vector<double> spreads;
+  for (const auto& [what, parameters, figure] : figures) {
+    spreads.push_back(get(what, parameters, figure).spread);
+  }
+  std::sort(spreads.begin(), spreads.end());
+  return spreads.empty() ? 0 : spreads[spreads.size() * 3 / 4];
 }
 
 }  // namespace leanstream::probe

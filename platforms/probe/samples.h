@@ -56,6 +56,9 @@ class SampleFile {
   // The same of what must be there.
   Measured get(const std::string& what, const std::string& parameters,
                const std::string& figure) const;
+  // Within which three quarters of the figures' spreads lie: how much the machine varies of its own
+  // accord. 0 without samples.
+  double usual_spread() const;
 
  private:
   void read(const std::string& first_line);

@@ -43,6 +43,10 @@ TEST_F(CalibrateTest, SaysWhatIsWrong) {
   EXPECT_THAT(run({"calibrate", "--out", "here"}).err, HasSubstr("must end in .yaml"));
   EXPECT_THAT(run({"calibrate", "--out", "here.yaml", "--name", "there"}).err,
               HasSubstr("is here, not there"));
+  EXPECT_THAT(run({"calibrate", "--half", "0"}).err, HasSubstr("--from-table or --from-fio"));
+  EXPECT_THAT(run({"calibrate", "--name", "here", "--engine", "aio"}).err,
+              HasSubstr("there is no engine 'aio'"));
+  EXPECT_EQ(run({"calibrate", "--from-table", kTable, "--quick"}).status, 2);
   const Ended small = run({"calibrate", "--name", "here", "--file", "few.csv"});
   EXPECT_EQ(small.status, 2);
   EXPECT_FALSE(exists("here.samples.csv"));

@@ -8,8 +8,8 @@
 #include "engine/config/document.h"
 #include "platforms/calibration/closed_loop.h"
 #include "platforms/calibration/platform_yaml.h"
-#include "platforms/probe/accelerator_rig.h"
 #include "platforms/probe/probes.h"
+#include "platforms/probe/shape_costs.h"
 #include "tests/probe/folder.h"
 
 namespace leanstream::probe {
@@ -18,12 +18,12 @@ namespace {
 // What is to be found.
 struct Known {
   double bandwidth = 12e9, mlp_bandwidth = 10e9, flops = 80e9;
-  double command_s = 9e-6, block_s = 200e-9;
+  double command_s = 9e-6;
   std::map<std::string, double> segment_s{{"flags", 1e-6}, {"polling", 3e-6}, {"device", 20e-6}};
   double memory_bandwidth = 30e9;
 };
 
-constexpr double kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
+constexpr double kBlockS = 300e-9, kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
 
 platform::Flash flash() {
   return {.bandwidth_bytes_per_s = 3e9,
@@ -93,10 +93,9 @@ class OutcomeTest : public SamplesTest {
         for (const double share : plan.shares) {
           // Of the others attention and head are not to count.
           const double slower = how == backend::Synchronisation::flags ? 1 : 2;
-          const double neurons = neurons_of(shape, share);
           const double mlp = segments * known.segment_s.at(name) +
-                             neurons / shape.block_neurons * known.block_s +
-                             mlp_bytes(shape, neurons) / known.mlp_bandwidth;
+                             blocks_of(shape, share) * kBlockS +
+                             mlp_bytes(shape, neurons_of(shape, share)) / known.mlp_bandwidth;
           put(to, kDecode, decode_parameters(shape, how, segments, share),
               {{"attention", slower * attention}, {"head", slower * head}, {"mlp", mlp}});
         }
@@ -117,7 +116,7 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_NEAR(a.mlp_bandwidth_bytes_per_s / 10e9, 1, 1e-3);
   EXPECT_NEAR(a.flops_per_s / 80e9, 1, 1e-3);
   EXPECT_EQ(a.command_ns, 9'000);
-  EXPECT_EQ(a.block_ns, 200);
+  EXPECT_EQ(a.block_ns, 300);
   EXPECT_GT(a.patience_ns, 0);
   EXPECT_EQ(a.flags_segment_ns, 1'000);
   EXPECT_EQ(a.polling_segment_ns, 3'000);
@@ -151,7 +150,7 @@ TEST_F(OutcomeTest, ErrorsOfAPerfectFitAreNone) {
     EXPECT_NEAR(one.rate, 0, 0.02);
     EXPECT_FALSE(one.p50 || one.p99);
   }
-  EXPECT_EQ(outcome.commands.size(), 3U * 2 + 3U * 3 * 5 * 2 + 3U * 2);
+  EXPECT_EQ(outcome.commands.size(), 6U * 2 + 6U * 3 * 3 * 2 + 6U * 2);
   for (const CommandError& one : outcome.commands) EXPECT_NEAR(one.error, 0, 1e-6) << one.what;
 }
 

@@ -35,6 +35,7 @@ TEST_F(SamplesTest, AreThereAgain) {
   EXPECT_EQ(all.median, 0.1);
   EXPECT_EQ(all.count, 3U);
   EXPECT_NEAR(all.spread, (10 - 1e-7) / 0.1, 1e-9);
+  EXPECT_EQ(again.usual_spread(), all.spread);
   EXPECT_FALSE(again.find("storage", "bytes=4096 depth=1", "p50"));
 }
 

@@ -72,6 +72,16 @@ TEST(Roofline, AReleaseCostsItsNeuronsAndItsSynchronisation) {
   }
 }
 
+TEST(Roofline, ABlockWaitsForItsFirstBytes) {
+  Device device;
+  device.platform.accelerator.block_ns = 300;
+  Commands commands;
+  const Flow flow = accelerator_flow(device.spec, commands.release(100));
+  EXPECT_DOUBLE_EQ(flow.bytes, 200 * 6'000);
+  EXPECT_EQ(flow.delay_s, 20e-6);
+  EXPECT_NEAR(flow.alone_s(), 20e-6 + 30e-6 + 100 * 300e-9, 1e-15);
+}
+
 TEST(Roofline, TheLastBlockMayBeShort) {
   Device device;
   device.spec.geometry.ffn = 3'999;
