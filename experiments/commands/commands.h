@@ -33,5 +33,6 @@ void add_sweep(CLI::App& app);
 void add_synthesize(CLI::App& app);
 void add_timeline(CLI::App& app);
 void add_trace(CLI::App& app);
+void add_validate(CLI::App& app);
 
 }  // namespace leanstream::commands

@@ -9,6 +9,7 @@
 #include "engine/backend/replay.h"
 #include "engine/backend/run_loop.h"
 #include "engine/base/error.h"
+#include "engine/base/hash.h"
 #include "engine/scheduler/belady.h"
 #include "engine/scheduler/future_sets.h"
 #include "engine/scheduler/scheduler.h"
@@ -110,6 +111,19 @@ scheduler::Policies CellPolicies::view() const {
   return {predictor_.get(), cache_.get(), controller_.get(), loader_.get(), &activations_};
 }
 
+std::string case_of(const Cell& cell) {
+  std::string text;
+  for (const auto& [name, value] : cell.spec.swept) {
+    if (name != "system") text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, value);
+  }
+  return text;
+}
+
+std::string label(const Cell& cell) {
+  const std::string others = case_of(cell);
+  return cell.system.name + (others.empty() ? "" : ", " + others);
+}
+
 scheduler::RunSpec Cell::run_spec() const {
   const Experiment& e = spec.experiment;
   scheduler::RunSpec run;
@@ -142,7 +156,8 @@ backend::WorldSpec world_spec(const Cell& cell, const CellPolicies& policies,
   world.synchronisation = cell.system.synchronisation;
   world.prediction = cell.prediction;
   world.predictor = &policies.predictor();
-  world.seed = cell.spec.experiment.seed;
+  const std::uint64_t seed = cell.spec.experiment.seed;
+  world.seed = cell.repetition == 0 ? seed : mix(seed, cell.repetition);
   world.fidelity = cell.spec.experiment.fidelity;
   world.faults = cell.spec.experiment.faults.plan();
   world.heat = cell.spec.experiment.thermal;

@@ -34,9 +34,16 @@ struct Cell {
   TokenId prompt_tokens = 0;
   TokenId tokens = 0;
   double density = 1;
+  // Which run of the same cell this is: what is chance in a world differs, no decision does.
+  std::uint64_t repetition = 0;
 
   scheduler::RunSpec run_spec() const;
 };
+
+// What tells a cell from the others of its sweep: "leanstream, memory_budget 50% of mlp".
+std::string label(const Cell& cell);
+// The same without its system: what the cells that compare systems have in common.
+std::string case_of(const Cell& cell);
 
 // The policies of a cell's run, made and owned. Throws UserError when a policy cannot work with the
 // cell's sizes.

@@ -143,6 +143,37 @@ Node assign(Node root, const std::vector<std::string>& assignments, Diagnostics&
   return root;
 }
 
+// The value at a dotted name; missing when there is none.
+Node at_name(Node node, const std::string& dotted) {
+  for (std::size_t from = 0; from <= dotted.size();) {
+    const std::size_t dot = std::min(dotted.find('.', from), dotted.size());
+    node = node[dotted.substr(from, dot - from)];
+    from = dot + 1;
+  }
+  return node;
+}
+
+// "{NAME}" in the path of the image is the cell's value of that parameter: images differ by the
+// size of their blocks.
+void name_image(std::string& image, const Node& node, Diagnostics& diagnostics) {
+  std::string named;
+  for (std::size_t at = 0; at < image.size();) {
+    const std::size_t open = std::min(image.find('{', at), image.size());
+    const std::size_t close = image.find('}', open);
+    named += image.substr(at, (close == image.npos ? image.size() : open) - at);
+    if (close == image.npos) break;
+    const std::string name = image.substr(open + 1, close - open - 1);
+    const Node value = at_name(node, name);
+    if (!value.is_scalar()) {
+      diagnostics.error(node["hardware"]["image"].position(),
+                        "'hardware.image': {{{}}} names no value of this experiment", name);
+    }
+    named += value.text();
+    at = close + 1;
+  }
+  image = named;
+}
+
 }  // namespace
 
 const config::Table<Experiment>& experiment_table() {
@@ -237,6 +268,7 @@ std::vector<CellSpec> expand(const config::Document& document,
       cell.swept.emplace_back(axis.key, item.is_scalar() ? item.text() : to_json(item).dump());
     }
     cell.experiment = experiment_table().read(node, diagnostics, {"kind"});
+    name_image(cell.experiment.hardware.image, node, diagnostics);
     check_name(cell.experiment, node["name"], diagnostics);
     check_faults(cell.experiment.faults, node["faults"], diagnostics);
     check_activations(cell.experiment, node, diagnostics);

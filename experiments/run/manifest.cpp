@@ -12,15 +12,6 @@ namespace {
 
 using config::Json;
 
-std::string utc_now() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
 Json platform_json(const platform::LoadedPlatform& p) {
   Json provenance = Json::array();
   for (const auto& entry : p.provenance) {
@@ -76,6 +67,15 @@ void add_notes(Json& notes, const std::vector<std::string>& more) {
 }
 
 }  // namespace
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
+}
 
 Json manifest(const std::vector<Cell>& cells, const std::string& backend,
               const std::string& command) {

@@ -9,6 +9,9 @@
 
 namespace leanstream::run {
 
+// "2026-11-30T12:00:00Z"
+std::string utc_now();
+
 // `command` is the command line as typed.
 config::Json manifest(const std::vector<Cell>& cells, const std::string& backend,
                       const std::string& command);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <filesystem>
 
 #include "engine/base/atomic_file.h"
@@ -10,6 +9,7 @@
 #include "experiments/report/csv.h"
 #include "experiments/run/audit.h"
 #include "experiments/run/cell_activations.h"
+#include "experiments/run/cell_rows.h"
 #include "experiments/run/child.h"
 #include "experiments/run/likelihood.h"
 #include "experiments/run/logs.h"
@@ -20,7 +20,6 @@
 namespace leanstream::run {
 namespace {
 
-using config::Json;
 using Clock = std::chrono::steady_clock;
 
 constexpr double kWriteEveryS = 5;
@@ -44,18 +43,8 @@ struct Tables {
   }
 };
 
-using Rows = std::vector<std::vector<std::string>>;
-
-void append(const Json& rows, report::CsvTable& table) {
-  for (auto& row : rows.get<Rows>()) table.rows.push_back(std::move(row));
-}
-
-std::string label(const Cell& cell) {
-  std::string text = cell.system.name;
-  for (const auto& [name, value] : cell.spec.swept) {
-    if (name != "system") text += fmt::format(", {} {}", name, value);
-  }
-  return text;
+void append(Rows rows, report::CsvTable& table) {
+  for (auto& row : rows) table.rows.push_back(std::move(row));
 }
 
 // Where the answer of a live run goes.
@@ -68,29 +57,7 @@ std::string run_in_child(std::size_t index, const Cell& cell, const std::string&
                          const LogPaths& logs, const Answer& answer = {}) {
   const CellResult result = run_cell(cell, backend, logs, answer.on_text);
   if (!result.text.empty() && !answer.path.empty()) write_file(answer.path, result.text);
-  return Json{
-      {"result", result_row(cell, result, backend)}, {"tokens", token_rows(index, cell, result)},
-      {"timing", timing_row(index, result)},         {"facts", facts_rows(index, result)},
-      {"nll", nll_rows(index, cell, result)},        {"failure", result.failure}}
-      .dump();
-}
-
-// What a world of real devices lacks for a cell is said before anything is written.
-void check_devices(const std::string& backend, const std::vector<Cell>& cells) {
-  const backend::CheckRun check = backend::run_check(backend);
-  if (check == nullptr) return;
-  for (const Cell& cell : cells) {
-    CellActivations activations(cell);
-    const CellPolicies policies(cell, activations.view());
-    auto spec = world_spec(cell, policies, "");
-    spec.observer = activations.observer();
-    try {
-      check(spec);
-    } catch (const UserError& error) {
-      if (cells.size() == 1) throw;
-      throw UserError("{}: {}", label(cell), error.what());
-    }
-  }
+  return rows_as_text(index, cell, backend, result);
 }
 
 // The file to record to can be written, or the user hears of it before the run.
@@ -131,40 +98,16 @@ void repeat(std::size_t index, const Cell& cell, const RunnerOptions& options, c
                                             label(cell), difference, first.log, second.log));
 }
 
-// The figures of a run that did not reach its end would pass for results: they are unknown.
-void clear_metrics(std::vector<std::string>& row, const std::string& failure) {
-  const std::size_t known = row.size() - metrics().size() - 1;
-  for (std::size_t i = known; i + 1 < row.size(); ++i) row[i].clear();
-  row.back() = failure.substr(0, failure.find('\n'));
-}
-
-bool was_killed(const ChildOutcome& outcome) {
-  return outcome.status == 128 + SIGKILL;
-}
-
 // Adds what the child said; returns a sentence when the cell did not end well.
 std::string collect(const ChildOutcome& outcome, const Cell& cell, const std::string& backend,
                     Tables& tables) {
-  std::string failure;
-  std::vector<std::string> row;
-  if (outcome.ended) {
-    const Json json = Json::parse(outcome.text);
-    row = json["result"].get<std::vector<std::string>>();
-    append(json["tokens"], tables.tokens);
-    tables.timing.rows.push_back(json["timing"].get<std::vector<std::string>>());
-    append(json["facts"], tables.facts);
-    append(json["nll"], tables.nll);
-    failure = json["failure"].get<std::string>();
-  } else {
-    row = result_row(cell, CellResult{}, backend);
-    failure = !outcome.text.empty() ? outcome.text
-              : was_killed(outcome)
-                  ? "the run was killed: by somebody, or by the system for lack of memory"
-                  : fmt::format("the run ended with status {}", outcome.status);
-  }
-  if (!failure.empty()) clear_metrics(row, failure);
-  tables.results.rows.push_back(std::move(row));
-  return failure;
+  CellRows rows = read_rows(outcome, cell, backend);
+  append(std::move(rows.tokens), tables.tokens);
+  append(std::move(rows.timing), tables.timing);
+  append(std::move(rows.facts), tables.facts);
+  append(std::move(rows.nll), tables.nll);
+  tables.results.rows.push_back(std::move(rows.result));
+  return rows.failure;
 }
 
 // Removes what an earlier run has left in the folder, but its logs.
@@ -212,6 +155,23 @@ std::vector<Cell> checked_cells(const RunnerOptions& options) {
 }
 
 }  // namespace
+
+void check_devices(const std::string& backend, const std::vector<Cell>& cells) {
+  const backend::CheckRun check = backend::run_check(backend);
+  if (check == nullptr) return;
+  for (const Cell& cell : cells) {
+    CellActivations activations(cell);
+    const CellPolicies policies(cell, activations.view());
+    auto spec = world_spec(cell, policies, "");
+    spec.observer = activations.observer();
+    try {
+      check(spec);
+    } catch (const UserError& error) {
+      if (cells.size() == 1) throw;
+      throw UserError("{}: {}", label(cell), error.what());
+    }
+  }
+}
 
 Outcome run_experiment(const RunnerOptions& options) {
   const auto cells = checked_cells(options);

@@ -30,6 +30,9 @@ struct Outcome {
   std::vector<std::string> differences;  // that the audit found, a text for each cell
 };
 
+// Throws UserError for what a world of real devices lacks for one of the cells.
+void check_devices(const std::string& backend, const std::vector<Cell>& cells);
+
 // Writes manifest.json first, then results.csv, tokens.csv, timing.csv and, of real devices,
 // facts.csv, of live runs nll.csv (a text) or text.txt (an answer; text-CELL.txt in a sweep),
 // complete after every few cells, so that an interrupted sweep keeps what it has. A failed cell has
