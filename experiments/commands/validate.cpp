@@ -23,18 +23,18 @@ void execute(const Options& o) {
   if (o.of.experiment.empty() == o.summarise.empty()) {
     throw UserError("validate needs either an experiment file or --summarise FOLDER");
   }
-  const validate::Outcome outcome = o.summarise.empty()
-                                        ? validate::validate(o.of)
-                                        : validate::summarise_again(o.summarise, o.of);
+  const validate::Outcome outcome =
+      o.summarise.empty() ? validate::validate(o.of) : validate::summarise_again(o.summarise, o.of);
   if (o.json) {
     fmt::print("{}\n", outcome.summary.dump(2));
   } else {
     fmt::print("{}\nbundle: {}\n", outcome.text, outcome.folder);
   }
   if (outcome.failed > 0) {
-    throw CommandFailed(fmt::format("leanstream: {} cells lack a run that ended well in one of the "
-                                    "worlds: see 'failure' in measured.csv and simulated.csv",
-                                    outcome.failed));
+    throw CommandFailed(
+        fmt::format("leanstream: {} cells lack a run that ended well in one of the "
+                    "worlds: see 'failure' in measured.csv and simulated.csv",
+                    outcome.failed));
   }
 }
 
@@ -50,8 +50,9 @@ void add_validate(CLI::App& app) {
   command->add_option("--runs", o->of.runs, "hardware runs of a cell, at least 5")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command->add_option("--repeat-limit", o->of.repeat_limit,
-                      "how often a run is repeated that failed, or whose probe drifted")
+  command
+      ->add_option("--repeat-limit", o->of.repeat_limit,
+                   "how often a run is repeated that failed, or whose probe drifted")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();
   command->add_option("--out", o->of.out,

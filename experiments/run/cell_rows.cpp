@@ -21,12 +21,10 @@ void clear_metrics(std::vector<std::string>& row, const std::string& failure) {
 
 std::string rows_as_text(std::size_t index, const Cell& cell, const std::string& backend,
                          const CellResult& result) {
-  return Json{{"result", result_row(cell, result, backend)},
-              {"tokens", token_rows(index, cell, result)},
-              {"timing", Rows{timing_row(index, result)}},
-              {"facts", facts_rows(index, result)},
-              {"nll", nll_rows(index, cell, result)},
-              {"failure", result.failure}}
+  return Json{
+      {"result", result_row(cell, result, backend)}, {"tokens", token_rows(index, cell, result)},
+      {"timing", Rows{timing_row(index, result)}},   {"facts", facts_rows(index, result)},
+      {"nll", nll_rows(index, cell, result)},        {"failure", result.failure}}
       .dump();
 }
 

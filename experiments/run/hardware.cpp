@@ -5,7 +5,8 @@ namespace leanstream::run {
 const config::Table<backend::HardwareSpec>& hardware_table() {
   using H = backend::HardwareSpec;
   static const config::Table<H> table{
-      config::text("image", &H::image, "flash image of the MLPs ('leanstream pack'); {block_neurons}, or another "
+      config::text("image", &H::image,
+                   "flash image of the MLPs ('leanstream pack'); {block_neurons}, or another "
                    "parameter, stands for the cell's value"),
       config::text("weights", &H::weights,
                    "GGUF file of what stays in memory; by default random weights of the shape"),

@@ -46,16 +46,20 @@ void check_cells(const std::vector<run::Cell>& cells, const std::string& path) {
   const run::Cell& first = cells.front();
   for (const run::Cell& cell : cells) {
     if (cell.live) {
-      throw UserError("{}: activations: live computes on hardware alone; a validation runs both "
-                      "worlds on a recorded 'trace'", path);
+      throw UserError(
+          "{}: activations: live computes on hardware alone; a validation runs both "
+          "worlds on a recorded 'trace'",
+          path);
     }
     if (cell.platform.path != first.platform.path || cell.platform.hash != first.platform.hash ||
         cell.model.shape.name != first.model.shape.name) {
       throw UserError("{}: a bundle is of one platform and one model; sweep neither", path);
     }
     if (cell.system.controller.name == "clairvoyant_plan") {
-      throw UserError("{}: {}: its plans are searched in the simulation that is to be judged; leave "
-                      "it out", path, run::label(cell));
+      throw UserError(
+          "{}: {}: its plans are searched in the simulation that is to be judged; leave "
+          "it out",
+          path, run::label(cell));
     }
   }
 }
@@ -74,8 +78,7 @@ Json describe(const Source& source, const std::vector<run::Cell>& cells,
 Bundle open_bundle(const std::string& root, const Json& manifest, const Source& source,
                    const std::vector<run::Cell>& cells, bool replace) {
   const run::Cell& first = cells.front();
-  const std::string base =
-      root + "/" + first.platform.platform.name + "/" + first.model.shape.name;
+  const std::string base = root + "/" + first.platform.platform.name + "/" + first.model.shape.name;
   Bundle bundle{base, manifest, true};
   for (int number = 2; fs::exists(bundle.path("manifest.json")); ++number) {
     const Json there = read_json(bundle.path("manifest.json"));
@@ -107,27 +110,25 @@ Bundle read_bundle(const std::string& folder, Source& source) {
 
 report::CsvTable cells_table(const std::vector<run::Cell>& cells) {
   report::CsvTable table;
-  table.header = {"cell",          "model",       "system",  "case",
-                  "memory_budget_bytes", "block_neurons", "block_bytes", "read_bytes",
-                  "tokens",        "image"};
+  table.header = {"cell",          "model",       "system",     "case",   "memory_budget_bytes",
+                  "block_neurons", "block_bytes", "read_bytes", "tokens", "image"};
   for (std::size_t i = 0; i < cells.size(); ++i) {
     const run::Cell& cell = cells[i];
-    table.rows.push_back({std::to_string(i), cell.model.shape.name, cell.system.name,
-                          run::case_of(cell), std::to_string(cell.budget_bytes),
-                          std::to_string(cell.geometry.block_neurons),
-                          std::to_string(cell.geometry.block_bytes),
-                          fmt::format("{}", fmt::join(read_sizes(cell), " ")),
-                          std::to_string(cell.tokens - cell.prompt_tokens),
-                          cell.spec.experiment.hardware.image});
+    table.rows.push_back(
+        {std::to_string(i), cell.model.shape.name, cell.system.name, run::case_of(cell),
+         std::to_string(cell.budget_bytes), std::to_string(cell.geometry.block_neurons),
+         std::to_string(cell.geometry.block_bytes),
+         fmt::format("{}", fmt::join(read_sizes(cell), " ")),
+         std::to_string(cell.tokens - cell.prompt_tokens), cell.spec.experiment.hardware.image});
   }
   return table;
 }
 
 void add_to_index(const std::string& path, const IndexLine& line) {
   report::CsvTable table;
-  table.header = {"date",         "platform",    "model",       "folder",     "cells",
-                  "runs",         "repeated",    "median_error", "nine_of_ten", "worst_error",
-                  "worst_cell",   "simulated_with", "draft"};
+  table.header = {"date",       "platform",       "model",        "folder",      "cells",
+                  "runs",       "repeated",       "median_error", "nine_of_ten", "worst_error",
+                  "worst_cell", "simulated_with", "draft"};
   if (fs::exists(path)) table = report::CsvTable::read(path);
   const std::vector<std::string> row{line.date,
                                      line.platform,

@@ -33,8 +33,8 @@ std::optional<Calibrated> calibration_of(const platform::LoadedPlatform&) {
 std::string machine() {
   utsname system{};
   ::uname(&system);
-  const double bytes = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-                       static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const double bytes =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   return fmt::format("{}, {} cores, {:.0f} GiB, {} {}", processor(),
                      std::thread::hardware_concurrency(), bytes / (1 << 30), system.sysname,
                      system.release);
@@ -54,14 +54,12 @@ std::vector<std::string> seen_in_calibration(const Calibrated& calibrated,
                                              const std::vector<run::Cell>& cells) {
   std::vector<std::string> sentences;
   for (const run::Cell& cell : cells) {
-    const auto& shape = cell.model.shape;
-    for (const auto& seen : calibrated.shapes) {
-      if (seen.hidden != shape.hidden || seen.ffn != shape.ffn) continue;
-      sentences.push_back(fmt::format("{}: an MLP of hidden {}, ffn {} was calibrated",
-                                      run::label(cell), shape.hidden, shape.ffn));
+    const auto shape = fmt::format("{} x {}", cell.model.shape.hidden, cell.model.shape.ffn);
+    if (std::ranges::find(calibrated.shapes, shape) != calibrated.shapes.end()) {
+      sentences.push_back(fmt::format("{}: MLPs of {} were calibrated", run::label(cell), shape));
     }
     for (const Bytes bytes : read_sizes(cell)) {
-      if (std::ranges::find(calibrated.read_bytes, bytes) == calibrated.read_bytes.end()) continue;
+      if (std::ranges::find(calibrated.read_sizes, bytes) == calibrated.read_sizes.end()) continue;
       sentences.push_back(
           fmt::format("{}: reads of {} bytes were calibrated", run::label(cell), bytes));
     }

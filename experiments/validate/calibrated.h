@@ -12,12 +12,9 @@ namespace leanstream::validate {
 
 struct Calibrated {
   std::string date;
-  std::string machine;             // as machine() names this one
-  std::vector<Bytes> read_bytes;   // sizes of the reads that were measured
-  struct Shape {
-    std::int32_t hidden = 0, ffn = 0;
-  };
-  std::vector<Shape> shapes;  // of the MLPs that were measured
+  std::string machine;              // as machine() names this one
+  std::vector<Bytes> read_sizes;    // bytes of the reads that were measured
+  std::vector<std::string> shapes;  // "hidden x ffn" of the MLPs that were measured
 };
 
 // What the file of a platform says of it; nothing where it was not calibrated.

@@ -138,8 +138,7 @@ OrderCheck check_order(const std::vector<Comparison>& comparisons,
   return check;
 }
 
-std::vector<Verdict> verdicts(const std::vector<Comparison>& comparisons,
-                              const OrderCheck& order) {
+std::vector<Verdict> verdicts(const std::vector<Comparison>& comparisons, const OrderCheck& order) {
   std::vector<Verdict> all;
   const auto summaries = summarise(comparisons);
   if (const MetricSummary* time = find(summaries, "tpot_ms_mean")) {
@@ -148,9 +147,9 @@ std::vector<Verdict> verdicts(const std::vector<Comparison>& comparisons,
                                "or the hardware's own median half-range)",
                                100 * time->median_error, 100 * bound),
                    time->median_error <= bound});
-    all.push_back({fmt::format("9 of 10 cells within {:.1f} %, at most 10 %",
-                               100 * time->nine_of_ten),
-                   time->nine_of_ten <= 0.10});
+    all.push_back(
+        {fmt::format("9 of 10 cells within {:.1f} %, at most 10 %", 100 * time->nine_of_ten),
+         time->nine_of_ten <= 0.10});
   }
   std::size_t known = 0, within = 0;
   for (const Comparison& c : comparisons) {

@@ -22,11 +22,11 @@ double nine_of_ten(std::vector<double> values);
 struct Comparison {
   std::size_t cell = 0;
   std::string metric;
-  std::size_t runs = 0;                    // on hardware, that count
-  std::optional<double> measured{};         // median
-  std::optional<double> half_range{};       // of the runs that count
-  std::optional<double> simulated{};        // median
-  std::optional<double> error{};            // simulated ÷ measured − 1
+  std::size_t runs = 0;                // on hardware, that count
+  std::optional<double> measured{};    // median
+  std::optional<double> half_range{};  // of the runs that count
+  std::optional<double> simulated{};   // median
+  std::optional<double> error{};       // simulated ÷ measured − 1
 };
 
 // Cell by cell, metrics in their order. `measured` has the column `counts` ("yes" where a run
@@ -36,7 +36,7 @@ std::vector<Comparison> compare(std::size_t cells, const report::CsvTable& measu
 
 struct MetricSummary {
   std::string metric;
-  std::size_t cells = 0;  // whose error is known
+  std::size_t cells = 0;                     // whose error is known
   double median_error = 0, nine_of_ten = 0;  // of |error|
   double worst = 0;                          // signed
   std::size_t worst_cell = 0;
@@ -50,8 +50,8 @@ const MetricSummary* find(const std::vector<MetricSummary>& summaries, const std
 struct OrderCheck {
   std::size_t pairs = 0;
   struct Violation {
-    std::size_t faster = 0, slower = 0;      // cells, by what was measured
-    double measured = 0, simulated = 0;      // time of the slower ÷ time of the faster
+    std::size_t faster = 0, slower = 0;  // cells, by what was measured
+    double measured = 0, simulated = 0;  // time of the slower ÷ time of the faster
   };
   std::vector<Violation> violations;
 };

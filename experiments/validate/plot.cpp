@@ -1,11 +1,12 @@
 // Simulated over measured.
+#include "experiments/report/plot.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
 #include "experiments/report/gnuplot.h"
-#include "experiments/report/plot.h"
 #include "experiments/validate/summary.h"
 
 namespace leanstream::validate {
@@ -49,9 +50,10 @@ Points points_of(const Summary& summary, const std::string& metric,
 }
 
 std::string band(double share, const char* colour) {
-  return fmt::format("'+' using 1:($1*{}):($1*{}) with filledcurves linecolor rgb '{}' "
-                     "title 'within {:.0f} %'",
-                     1 - share, 1 + share, colour, 100 * share);
+  return fmt::format(
+      "'+' using 1:($1*{}):($1*{}) with filledcurves linecolor rgb '{}' "
+      "title 'within {:.0f} %'",
+      1 - share, 1 + share, colour, 100 * share);
 }
 
 }  // namespace

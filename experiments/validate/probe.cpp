@@ -1,8 +1,8 @@
 #include "experiments/validate/probe.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <unistd.h>
@@ -88,8 +88,8 @@ std::vector<double> drifts(const std::vector<Probe>& probes) {
   const double read_ms = median(reads);
   const double compute_ms = median(computes);
   for (const Probe& p : probes) {
-    all.push_back(std::max(std::abs(p.read_ms / read_ms - 1),
-                           std::abs(p.compute_ms / compute_ms - 1)));
+    all.push_back(
+        std::max(std::abs(p.read_ms / read_ms - 1), std::abs(p.compute_ms / compute_ms - 1)));
   }
   return all;
 }

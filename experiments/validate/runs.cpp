@@ -74,7 +74,8 @@ void MeasuredRuns::add(const RunName& name, const run::Cell& cell, const std::st
 void MeasuredRuns::mark() {
   std::vector<Probe> probes;
   for (std::size_t row = 0; row < table_.rows.size(); ++row) {
-    probes.push_back({*table_.number(row, "probe_read_ms"), *table_.number(row, "probe_compute_ms")});
+    probes.push_back(
+        {*table_.number(row, "probe_read_ms"), *table_.number(row, "probe_compute_ms")});
   }
   const auto drift = drifts(probes);
   std::map<std::pair<std::string, std::string>, std::size_t> best;
@@ -145,7 +146,10 @@ void add_simulated(report::CsvTable& table, std::size_t number, const run::Cell&
   std::vector<std::string> row{std::to_string(number), std::to_string(cell.repetition)};
   append(row, rows.result);
   row.push_back(token_times(cell, rows));
-  table.rows.push_back(std::move(row));
+  const auto place = [](const std::vector<std::string>& one) {
+    return std::pair{std::stoull(one[0]), std::stoull(one[1])};
+  };
+  table.rows.insert(std::ranges::upper_bound(table.rows, place(row), {}, place), std::move(row));
 }
 
 bool has_simulated(const report::CsvTable& table, std::size_t cell, std::uint64_t repetition) {

@@ -49,6 +49,7 @@ class MeasuredRuns {
 // simulated.csv: cell, repetition, then the columns of results.csv. Both tables end with the times
 // of all decoded tokens.
 report::CsvTable simulated_table(const run::Cell& cell);
+// In the order of cells and repetitions, whenever they were run.
 void add_simulated(report::CsvTable& table, std::size_t number, const run::Cell& cell,
                    const run::CellRows& rows);
 bool has_simulated(const report::CsvTable& table, std::size_t cell, std::uint64_t repetition);

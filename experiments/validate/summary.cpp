@@ -31,10 +31,10 @@ std::string program_of(const Json& json) {
 
 std::string origin(const Summary& s, const Json& manifest, const Json& simulation) {
   const Json& platform = manifest["platform"];
-  std::string text = fmt::format(
-      "Measured {} on {}; {}.\nSimulated {}; {}.\n", text_of(manifest, "created"),
-      text_of(manifest, "machine"), program_of(manifest), text_of(simulation, "created"),
-      program_of(simulation));
+  std::string text =
+      fmt::format("Measured {} on {}; {}.\nSimulated {}; {}.\n", text_of(manifest, "created"),
+                  text_of(manifest, "machine"), program_of(manifest),
+                  text_of(simulation, "created"), program_of(simulation));
   if (simulation["platform_hash"] != platform["hash"]) {
     text += fmt::format(
         "The platform file of the simulation ({}) is not the one there was when the bundle was "
@@ -47,9 +47,10 @@ std::string origin(const Summary& s, const Json& manifest, const Json& simulatio
     text += fmt::format("Simulated with {}.\n", simulation["assignments"].dump());
   }
   text += fmt::format("Calibration: {}.\n", text_of(manifest, "calibration"));
-  text += fmt::format("{} cells, {} hardware runs: {} were repeats, {} failed, {} count although "
-                      "their probe drifted by more than 10 %.\n",
-                      s.names.size(), s.runs, s.repeated, s.failed, s.still_drifted);
+  text += fmt::format(
+      "{} cells, {} hardware runs: {} were repeats, {} failed, {} count although "
+      "their probe drifted by more than 10 %.\n",
+      s.names.size(), s.runs, s.repeated, s.failed, s.still_drifted);
   return text;
 }
 
@@ -68,10 +69,10 @@ std::string metric_lines(const Summary& s) {
 std::string order_lines(const Summary& s) {
   std::string text;
   for (const auto& v : s.order.violations) {
-    text += fmt::format("- {} takes {:.2f} times as long as {} on hardware, {:.2f} times in "
-                        "simulation ({})\n",
-                        s.systems[v.slower], v.measured, s.systems[v.faster], v.simulated,
-                        s.cases[v.faster]);
+    text += fmt::format(
+        "- {} takes {:.2f} times as long as {} on hardware, {:.2f} times in "
+        "simulation ({})\n",
+        s.systems[v.slower], v.measured, s.systems[v.faster], v.simulated, s.cases[v.faster]);
   }
   return text.empty() ? "" : "\nOrder that differs:\n\n" + text;
 }
@@ -80,15 +81,17 @@ std::string ablation_lines(const Summary& s) {
   if (s.ablation.empty()) return "";
   std::string text =
       "\nOne effect at a time switched off, one simulated run a cell:\n\n"
-      "| without | time per token: median | 9 of 10 | worst | its p99: median | median, change |\n"
-      "|---|---|---|---|---|---|\n";
+      "| without | time per token: median error | change | 9 of 10 | worst | its p99: median error "
+      "| moves time by, median | at most | of |\n|---|---|---|---|---|---|---|---|---|\n";
   const double full = s.ablation.front().time.median_error;
   for (const Ablated& a : s.ablation) {
-    text += fmt::format("| {} | {} | {} | {} | {} | {} |\n",
-                        a.effect.empty() ? "(the full model)" : a.effect,
-                        percent(a.time.median_error), percent(a.time.nine_of_ten),
-                        signed_percent(a.time.worst), percent(a.tail.median_error),
-                        a.effect.empty() ? "" : signed_percent(a.time.median_error - full));
+    const bool is_full = a.effect.empty();
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", is_full ? "(nothing)" : a.effect,
+        percent(a.time.median_error), is_full ? "" : signed_percent(a.time.median_error - full),
+        percent(a.time.nine_of_ten), signed_percent(a.time.worst), percent(a.tail.median_error),
+        is_full ? "" : percent(a.moved.median_error), is_full ? "" : signed_percent(a.moved.worst),
+        is_full ? "" : s.names[a.moved.worst_cell]);
   }
   return text;
 }
@@ -116,8 +119,7 @@ Summary judge(const std::vector<run::Cell>& cells, const MeasuredRuns& measured,
 
 report::CsvTable summary_table(const Summary& summary) {
   report::CsvTable table;
-  table.header = {"cell",     "name",  "metric",     "runs", "measured",
-                  "simulated", "error", "half_range"};
+  table.header = {"cell", "name", "metric", "runs", "measured", "simulated", "error", "half_range"};
   for (const Comparison& c : summary.comparisons) {
     table.rows.push_back({std::to_string(c.cell), summary.names[c.cell], c.metric,
                           std::to_string(c.runs), report::csv_number(c.measured),
@@ -129,14 +131,14 @@ report::CsvTable summary_table(const Summary& summary) {
 
 report::CsvTable ablation_table(const std::vector<Ablated>& ablation) {
   report::CsvTable table;
-  table.header = {"without", "median_error", "nine_of_ten", "worst_error",
-                  "median_error_p99", "change_of_median", "change_of_median_p99"};
+  table.header = {"without",          "median_error",     "nine_of_ten",  "worst_error",
+                  "median_error_p99", "change_of_median", "moves_median", "moves_most"};
   for (const Ablated& a : ablation) {
-    const Ablated& full = ablation.front();
-    table.rows.push_back({a.effect, csv_share(a.time.median_error), csv_share(a.time.nine_of_ten),
-                          csv_share(a.time.worst), csv_share(a.tail.median_error),
-                          csv_share(a.time.median_error - full.time.median_error),
-                          csv_share(a.tail.median_error - full.tail.median_error)});
+    table.rows.push_back({a.effect.empty() ? "nothing" : a.effect, csv_share(a.time.median_error),
+                          csv_share(a.time.nine_of_ten), csv_share(a.time.worst),
+                          csv_share(a.tail.median_error),
+                          csv_share(a.time.median_error - ablation.front().time.median_error),
+                          csv_share(a.moved.median_error), csv_share(a.moved.worst)});
   }
   return table;
 }

@@ -27,11 +27,10 @@ using config::Json;
 using run::Cell;
 
 run::CellRows run_once(std::size_t number, const Cell& cell, const std::string& world) {
-  return run::read_rows(
-      run::in_child([&] {
-        return run::rows_as_text(number, cell, world, run::run_cell(cell, world));
-      }),
-      cell, world);
+  return run::read_rows(run::in_child([&] {
+                          return run::rows_as_text(number, cell, world, run::run_cell(cell, world));
+                        }),
+                        cell, world);
 }
 
 // Simulates a repetition of a cell unless the table has it. Without chance one is all.
@@ -102,10 +101,13 @@ const MetricSummary& or_nothing(const std::vector<MetricSummary>& all, const std
   return found ? *found : nothing;
 }
 
+// `full` is the simulation with every effect.
 Ablated ablated(const std::string& effect, std::size_t cells, const MeasuredRuns& measured,
-                const report::CsvTable& simulated) {
-  const auto metrics = summarise(compare(cells, measured.table(), simulated));
-  return {effect, or_nothing(metrics, "tpot_ms_mean"), or_nothing(metrics, "tpot_ms_p99")};
+                const report::CsvTable& full, const report::CsvTable& without) {
+  const auto errors = summarise(compare(cells, measured.table(), without));
+  const auto moved = summarise(compare(cells, full, without));
+  return {effect, or_nothing(errors, "tpot_ms_mean"), or_nothing(errors, "tpot_ms_p99"),
+          or_nothing(moved, "tpot_ms_mean")};
 }
 
 std::vector<Ablated> ablate(const Source& source, const std::vector<std::string>& more,
@@ -115,7 +117,8 @@ std::vector<Ablated> ablate(const Source& source, const std::vector<std::string>
     for (std::size_t i = 0; i < all.size(); ++i) simulate(i, all[i], 0, table);
     return table;
   };
-  std::vector<Ablated> result{ablated("", cells.size(), measured, once(cells))};
+  const auto full = once(cells);
+  std::vector<Ablated> result{ablated("", cells.size(), measured, full, full)};
   const auto all = effects();
   run::Progress progress(all.size(), "effects");
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -123,7 +126,7 @@ std::vector<Ablated> ablate(const Source& source, const std::vector<std::string>
     assignments.insert(assignments.end(), all[i].off.begin(), all[i].off.end());
     const auto without = load(source, assignments);
     if (differ(cells, without)) {
-      result.push_back(ablated(all[i].name, cells.size(), measured, once(without)));
+      result.push_back(ablated(all[i].name, cells.size(), measured, full, once(without)));
     }
     progress.show(i + 1, all[i].name);
   }
@@ -139,10 +142,13 @@ struct Written {
 void write_summary(const Summary& summary, const Written& to) {
   const auto path = [&](const char* file) { return to.folder + "/" + file; };
   summary_table(summary).write(path("summary.csv"));
-  if (!summary.ablation.empty()) ablation_table(summary.ablation).write(path("ablation.csv"));
+  if (summary.ablation.empty()) {
+    fs::remove(path("ablation.csv"));  // it would be of an earlier simulation
+  } else {
+    ablation_table(summary.ablation).write(path("ablation.csv"));
+  }
   write_file(path("summary.md"), summary_text(summary, to.bundle.manifest, to.simulation));
-  write_file(path("time_per_token.svg"),
-             plot(summary, "tpot_ms_mean", "time per token (ms)"));
+  write_file(path("time_per_token.svg"), plot(summary, "tpot_ms_mean", "time per token (ms)"));
   write_file(path("time_per_token_p99.svg"),
              plot(summary, "tpot_ms_p99", "99th percentile of time per token (ms)"));
 }
@@ -179,13 +185,9 @@ Outcome outcome_of(const Summary& summary, const Written& to) {
 }
 
 std::string text_of(const Calibrated& calibrated) {
-  std::vector<std::string> shapes;
-  for (const auto& shape : calibrated.shapes) {
-    shapes.push_back(fmt::format("{}×{}", shape.hidden, shape.ffn));
-  }
-  return fmt::format("{} on {}; reads of {} bytes; MLPs of {} (no cell has them)",
-                     calibrated.date, calibrated.machine, fmt::join(calibrated.read_bytes, ", "),
-                     fmt::join(shapes, ", "));
+  return fmt::format("{} on {}; reads of {} bytes, MLPs of {}; no cell has one of them",
+                     calibrated.date, calibrated.machine, fmt::join(calibrated.read_sizes, ", "),
+                     fmt::join(calibrated.shapes, ", "));
 }
 
 // What a platform's file must say so that these cells judge it; the text is for the manifest.
@@ -262,8 +264,9 @@ Outcome validate(const Options& options) {
 
 Outcome summarise_again(const std::string& folder, const Options& options) {
   if (!options.assignments.empty() && options.out.empty()) {
-    throw UserError("--summarise with key=value simulates something else than was measured: name "
-                    "another folder for it (--out)");
+    throw UserError(
+        "--summarise with key=value simulates something else than was measured: name "
+        "another folder for it (--out)");
   }
   backend::check_world("sim");
   Source source;
@@ -273,8 +276,10 @@ Outcome summarise_again(const std::string& folder, const Options& options) {
   measured.read(bundle.path("measured.csv"));
   const auto listed = report::CsvTable::read(bundle.path("cells.csv"));
   if (options.assignments.empty() && listed.to_text() != cells_table(cells).to_text()) {
-    throw UserError("{}: its cells are not what configuration.yaml now gives; the model, a system "
-                    "or the trace was changed since", bundle.path("cells.csv"));
+    throw UserError(
+        "{}: its cells are not what configuration.yaml now gives; the model, a system "
+        "or the trace was changed since",
+        bundle.path("cells.csv"));
   }
   int runs = 1;
   for (std::size_t row = 0; row < measured.table().rows.size(); ++row) {

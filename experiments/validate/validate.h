@@ -22,7 +22,7 @@ struct Options {
 
 struct Outcome {
   std::string folder;
-  std::string text;      // summary.md
+  std::string text;  // summary.md
   config::Json summary;
   std::size_t failed = 0;  // hardware runs that have no good attempt
 };
