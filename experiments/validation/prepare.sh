@@ -13,7 +13,8 @@ make() {  # FILE COMMAND…: unless the file is there
 mkdir -p build/images build/traces
 model=$(experiments/get_model.sh)
 for k in 2 8; do
-  make "build/images/smollm2-135m-$k.image" "$program" pack "$model" --weights f16 --block-neurons "$k"
+  make "build/images/smollm2-135m-$k.image" "$program" pack "$model" --weights f16 \
+    --block-neurons "$k"
 done
 shape=mistral-7b-4-layers
 for k in 2 8; do
