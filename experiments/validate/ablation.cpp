@@ -39,6 +39,8 @@ const std::vector<Row>& rows() {
       {"start of the accelerator", {{"accelerator.start", "0 us"}}},
       {"no start after a short wait", {{"accelerator.patience", "0 us"}}},
       {"cost of a command", {{"accelerator.command", "0 us"}}},
+      {"cost of a block", {{"accelerator.block", "0 us"}}},
+      {"queues that lanes share", {{"flash.queues", "0"}}},
       {"time of predictions",
        {{"predictors.stacked_hash.time", "1 ns"}, {"predictors.low_rank_mlp.time", "1 ns"}}},
       {"wake-up of the processor", {{"cpu.wake_up", "0 us"}}},

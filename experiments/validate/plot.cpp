@@ -83,8 +83,8 @@ std::string plot(const Summary& summary, const std::string& metric, const std::s
       "set xlabel {2}\nset ylabel {3}\n",
       least, most, report::in_quotes("measured: " + title),
       report::in_quotes("simulated: " + title));
-  script += ticks(least, most) + points.blocks + "plot " + band(0.10, "#e9edf2") + ", " + band(0.05, "#cfd8e3") +
-            ", x with lines linecolor rgb '#8a8f98' notitle";
+  script += ticks(least, most) + points.blocks + "plot " + band(0.10, "#e9edf2") + ", " +
+            band(0.05, "#cfd8e3") + ", x with lines linecolor rgb '#8a8f98' notitle";
   for (std::size_t s = 0; s < systems.size(); ++s) {
     script += fmt::format(
         ", $s{0} using 1:2:3:4 with xerrorbars pointtype {1} pointsize 0.7 linecolor rgb {2} "

@@ -180,6 +180,14 @@ TEST_F(ValidateTest, ABundleIsJudgedAgainByALaterPlatformFile) {
 TEST_F(ValidateTest, WhatIsNoValidationIsRefused) {
   refused(words({"--runs", "4"}), HasSubstr("at least 5 runs"));
   refused(words(), HasSubstr("it says nothing of a calibration"));
+  const std::string board = text("board.yaml");
+  write("board.yaml", board +
+                          "calibration: {date: d, machine: elsewhere, read_sizes: [4096 B], "
+                          "shapes: []}\n");
+  refused(words(), testing::AllOf(HasSubstr("on another machine: elsewhere; this is "),
+                                  HasSubstr("\n  dense, memory_budget 75% of mlp: reads of 4096"),
+                                  HasSubstr("\n  leanstream, memory_budget 100% of mlp: reads")));
+  write("board.yaml", board);
   refused(draft({"hardware={}"}), HasSubstr("make one with 'leanstream pack'"));
   refused(draft({"sweep.block_neurons=[1, 2]"}), HasSubstr("-1.image: cannot open"));
   refused(draft({"sweep.platform=[./board.yaml, oneplus-13]"}), HasSubstr("one platform"));
