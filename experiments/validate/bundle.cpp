@@ -64,13 +64,13 @@ void check_cells(const std::vector<run::Cell>& cells, const std::string& path) {
   }
 }
 
-Json describe(const Source& source, const std::vector<run::Cell>& cells,
+Json describe(const Source& source, const std::vector<run::Cell>& cells, const std::string& machine,
               const std::string& command) {
   Json manifest = run::manifest(cells, "hardware and sim", command);
   manifest["experiment"] = source.path;
   manifest["experiment_hash"] = hash_bytes(std::as_bytes(std::span(source.text)));
   manifest["assignments"] = source.assignments;
-  manifest["machine"] = machine(cells);
+  manifest["machine"] = machine;
   manifest["identity"] = identity_of(manifest);
   return manifest;
 }

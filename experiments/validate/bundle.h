@@ -35,7 +35,7 @@ struct Bundle {
 // What is measured, by whom and with what; a hash of all that makes two bundles the same is under
 // `identity`.
 config::Json describe(const Source& source, const std::vector<run::Cell>& cells,
-                      const std::string& command);
+                      const std::string& machine, const std::string& command);
 
 // ROOT/PLATFORM/MODEL, or MODEL-2, MODEL-3, … where others lie: evidence is not overwritten. One
 // with the same identity is gone on with. `replace`: MODEL itself, whatever lies there. Writes

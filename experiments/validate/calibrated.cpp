@@ -5,12 +5,8 @@
 #include <fmt/format.h>
 
 #include "experiments/run/cell_activations.h"
-#include "platforms/probe/machine.h"
 
 namespace leanstream::validate {
-std::string machine(const std::vector<run::Cell>& cells) {
-  return probe::this_machine(cells.front().spec.experiment.hardware.image).text();
-}
 
 std::vector<Bytes> read_sizes(const run::Cell& cell) {
   const run::CellActivations activations(cell);
@@ -22,16 +18,17 @@ std::vector<Bytes> read_sizes(const run::Cell& cell) {
   return sizes;
 }
 
-std::vector<std::string> seen_in_calibration(const platform::Calibration& calibrated,
+std::vector<std::string> seen_in_calibration(const platform::Calibration& calibration,
                                              const std::vector<run::Cell>& cells) {
   std::vector<std::string> sentences;
   for (const run::Cell& cell : cells) {
     const auto shape = fmt::format("{} x {}", cell.model.shape.hidden, cell.model.shape.ffn);
-    if (std::ranges::find(calibrated.shapes, shape) != calibrated.shapes.end()) {
+    if (std::ranges::find(calibration.shapes, shape) != calibration.shapes.end()) {
       sentences.push_back(fmt::format("{}: MLPs of {} were calibrated", run::label(cell), shape));
     }
     for (const Bytes bytes : read_sizes(cell)) {
-      if (std::ranges::find(calibrated.read_sizes, bytes) == calibrated.read_sizes.end()) continue;
+      if (std::ranges::find(calibration.read_sizes, bytes) == calibration.read_sizes.end())
+        continue;
       sentences.push_back(
           fmt::format("{}: reads of {} bytes were calibrated", run::label(cell), bytes));
     }

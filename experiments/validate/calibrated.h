@@ -8,15 +8,12 @@
 
 namespace leanstream::validate {
 
-// The machine whose devices the cells use, as calibrate names it.
-std::string machine(const std::vector<run::Cell>& cells);
-
 // The bytes of the reads that a cell asks its flash for: a block, and the most that its loader
 // merges.
 std::vector<Bytes> read_sizes(const run::Cell& cell);
 
 // A sentence for each cell that calibration has seen, by its reads or by its shape.
-std::vector<std::string> seen_in_calibration(const platform::Calibration& calibrated,
+std::vector<std::string> seen_in_calibration(const platform::Calibration& calibration,
                                              const std::vector<run::Cell>& cells);
 
 }  // namespace leanstream::validate

@@ -56,6 +56,19 @@ std::string band(double share, const char* colour) {
       1 - share, 1 + share, colour, 100 * share);
 }
 
+// Labels that a range of less than a decade has as well.
+std::string ticks(double least, double most) {
+  std::string list;
+  for (double decade = std::pow(10, std::floor(std::log10(least))); decade <= most; decade *= 10) {
+    for (const double factor : {1.0, 1.5, 2.0, 3.0, 5.0, 7.0}) {
+      const double at = factor * decade;
+      if (at < least || at > most) continue;
+      list += fmt::format("{}'{:.12g}' {}", list.empty() ? "" : ", ", at, at);
+    }
+  }
+  return fmt::format("set xtics ({0})\nset ytics ({0})\n", list);
+}
+
 }  // namespace
 
 std::string plot(const Summary& summary, const std::string& metric, const std::string& title) {
@@ -70,8 +83,8 @@ std::string plot(const Summary& summary, const std::string& metric, const std::s
       "set xlabel {2}\nset ylabel {3}\n",
       least, most, report::in_quotes("measured: " + title),
       report::in_quotes("simulated: " + title));
-  script += points.blocks + "plot " + band(0.10, "#e9edf2") + ", " + band(0.05, "#cfd8e3") +
-            ", x with lines linecolor rgb '#8a8f98' notitle";
+  script += ticks(least, most) + points.blocks + "plot " + band(0.10, "#e9edf2") + ", " +
+            band(0.05, "#cfd8e3") + ", x with lines linecolor rgb '#8a8f98' notitle";
   for (std::size_t s = 0; s < systems.size(); ++s) {
     script += fmt::format(
         ", $s{0} using 1:2:3:4 with xerrorbars pointtype {1} pointsize 0.7 linecolor rgb {2} "

@@ -81,17 +81,19 @@ std::string ablation_lines(const Summary& s) {
   if (s.ablation.empty()) return "";
   std::string text =
       "\nOne effect at a time switched off, one simulated run a cell:\n\n"
-      "| without | time per token: median error | change | 9 of 10 | worst | its p99: median error "
+      "| without | time per token: median error | change, points | 9 of 10 | worst | its p99: "
+      "median error "
       "| moves time by, median | at most | of |\n|---|---|---|---|---|---|---|---|---|\n";
   const double full = s.ablation.front().time.median_error;
   for (const Ablated& a : s.ablation) {
     const bool is_full = a.effect.empty();
-    text += fmt::format(
-        "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", is_full ? "(nothing)" : a.effect,
-        percent(a.time.median_error), is_full ? "" : signed_percent(a.time.median_error - full),
-        percent(a.time.nine_of_ten), signed_percent(a.time.worst), percent(a.tail.median_error),
-        is_full ? "" : percent(a.moved.median_error), is_full ? "" : signed_percent(a.moved.worst),
-        is_full ? "" : s.names[a.moved.worst_cell]);
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+                        is_full ? "(nothing)" : a.effect, percent(a.time.median_error),
+                        is_full ? "" : fmt::format("{:+.1f}", 100 * (a.time.median_error - full)),
+                        percent(a.time.nine_of_ten), signed_percent(a.time.worst),
+                        percent(a.tail.median_error), is_full ? "" : percent(a.moved.median_error),
+                        is_full ? "" : signed_percent(a.moved.worst),
+                        is_full ? "" : s.names[a.moved.worst_cell]);
   }
   return text;
 }

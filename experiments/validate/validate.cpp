@@ -18,6 +18,7 @@
 #include "experiments/validate/bundle.h"
 #include "experiments/validate/calibrated.h"
 #include "experiments/validate/summary.h"
+#include "platforms/probe/machine.h"
 
 namespace leanstream::validate {
 namespace {
@@ -184,40 +185,43 @@ Outcome outcome_of(const Summary& summary, const Written& to) {
   return outcome;
 }
 
-std::string text_of(const platform::Calibration& calibrated) {
-  return fmt::format("{} on {}; reads of {} bytes, MLPs of {}; no cell has one of them",
-                     calibrated.date, calibrated.machine, fmt::join(calibrated.read_sizes, ", "),
-                     fmt::join(calibrated.shapes, ", "));
+std::string text_of(const platform::Calibration& calibration) {
+  return fmt::format("{} on {}; reads of {} bytes, MLPs of {}", calibration.date,
+                     calibration.machine, fmt::join(calibration.read_sizes, ", "),
+                     fmt::join(calibration.shapes, ", "));
 }
 
 // What a platform's file must say so that these cells judge it; the text is for the manifest.
-std::string check_calibration(const std::vector<Cell>& cells, bool draft) {
-  const auto& calibrated = cells.front().platform.platform.calibration;
+std::string check_calibration(const std::vector<Cell>& cells, const std::string& machine,
+                              bool draft) {
+  const platform::Platform& platform = cells.front().platform.platform;
+  const auto& calibration = platform.calibration;
   std::vector<std::string> wrong;
-  if (!calibrated) {
+  if (!calibration) {
     wrong.push_back("it says nothing of a calibration ('leanstream calibrate')");
   } else {
-    const std::string here = machine(cells);
-    if (calibrated->machine != here) {
-      wrong.push_back(fmt::format("it was calibrated on another machine ({}, not {})",
-                                  calibrated->machine, here));
+    if (calibration->machine != machine) {
+      wrong.push_back(fmt::format("it was calibrated on another machine: {}; this is {}",
+                                  calibration->machine, machine));
     }
-    for (auto& sentence : seen_in_calibration(*calibrated, cells)) wrong.push_back(sentence);
+    for (auto& sentence : seen_in_calibration(*calibration, cells)) wrong.push_back(sentence);
   }
   if (!wrong.empty() && !draft) {
     throw UserError("platform {} cannot be validated with these cells (--draft: as a trial):\n  {}",
-                    cells.front().platform.platform.name, fmt::join(wrong, "\n  "));
+                    platform.name, fmt::join(wrong, "\n  "));
   }
-  return calibrated ? text_of(*calibrated) : "none";
+  return calibration ? text_of(*calibration) : "none";
 }
 
 Bundle open(const Options& options, const Source& source, const std::vector<Cell>& cells) {
-  const std::string calibration = check_calibration(cells, options.draft);
   run::check_devices("hardware", cells);
+  const std::string& image = cells.front().spec.experiment.hardware.image;
+  const std::string machine = probe::this_machine(image).text();
+  const std::string calibration = check_calibration(cells, machine, options.draft);
   const std::string root = !options.out.empty() ? options.out
                            : options.draft      ? "out/validation"
                                                 : config::data_root() + "/platforms/validation";
-  Json manifest = describe(source, cells, options.command);
+  Json manifest = describe(source, cells, machine, options.command);
   manifest["calibration"] = calibration;
   manifest["draft"] = options.draft;
   return open_bundle(root, manifest, source, cells, options.replace);

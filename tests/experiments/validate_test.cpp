@@ -37,13 +37,13 @@ class ValidateTest : public ProgramTest {
   ~ValidateTest() override { std::filesystem::remove(image_ + "-2.image"); }
 
   static Words words(const Words& more = {}) {
-    Words all{"validate",       "sweep.yaml", "platform=./board.yaml",           "--out", "v",
-              "--repeat-limit", "0",          "sweep.system=[dense, leanstream]"};
+    Words all{"validate", "sweep.yaml", "platform=./board.yaml",
+              "--out",    "v",          "sweep.system=[dense, leanstream]"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
   static Words draft(const Words& more = {}) {
-    Words all = words({"--draft", "--runs", "2"});
+    Words all = words({"--draft", "--runs", "2", "--repeat-limit", "0"});
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -177,9 +177,33 @@ TEST_F(ValidateTest, ABundleIsJudgedAgainByALaterPlatformFile) {
   EXPECT_THAT(files("trial"), Not(Contains("measured.csv")));
 }
 
+TEST_F(ValidateTest, RunsThatFailAreListedAndSaid) {
+  const Ended ended =
+      run(words({"--draft", "--runs", "2", "--repeat-limit", "1", "faults.read_error=100%"}));
+  EXPECT_EQ(ended.status, 1);
+  EXPECT_THAT(ended.err, HasSubstr("lack a run that ended well"));
+  const auto measured = table("v/board/tiny/measured.csv");
+  for (std::size_t row = 0; row < measured.rows.size(); ++row) {
+    if (measured.text(row, "memory_budget") != "75% of mlp") continue;  // others read nothing
+    EXPECT_THAT(measured.text(row, "failure"), HasSubstr("could not be read"));
+    EXPECT_EQ(measured.text(row, "counts"), "");
+    EXPECT_EQ(measured.text(row, "tpot_ms_mean"), "");
+  }
+  EXPECT_GE(measured.rows.size(), 8U + 4U) << "those of two cells were repeated";
+  EXPECT_TRUE(exists("v/board/tiny/summary.md"));
+}
+
 TEST_F(ValidateTest, WhatIsNoValidationIsRefused) {
   refused(words({"--runs", "4"}), HasSubstr("at least 5 runs"));
   refused(words(), HasSubstr("it says nothing of a calibration"));
+  const std::string board = text("board.yaml");
+  write("board.yaml", board +
+                          "calibration: {date: d, machine: elsewhere, read_sizes: [4096], "
+                          "shapes: []}\n");
+  refused(words(), testing::AllOf(HasSubstr("on another machine: elsewhere; this is "),
+                                  HasSubstr("\n  dense, memory_budget 75% of mlp: reads of 4096"),
+                                  HasSubstr("\n  leanstream, memory_budget 100% of mlp: reads")));
+  write("board.yaml", board);
   refused(draft({"hardware={}"}), HasSubstr("make one with 'leanstream pack'"));
   refused(draft({"sweep.block_neurons=[1, 2]"}), HasSubstr("-1.image: cannot open"));
   refused(draft({"sweep.platform=[./board.yaml, oneplus-13]"}), HasSubstr("one platform"));

@@ -30,17 +30,6 @@ TEST(Roofline, AttentionAndHeadCostACommandBesides) {
   }
 }
 
-TEST(Roofline, ABlockOfASegmentCostsBesideItsBytes) {
-  Device device;
-  Commands commands;
-  const auto release = commands.release(100);
-  const double before_s = accelerator_flow(device.spec, release).alone_s();
-  device.platform.accelerator.block_ns = 200;
-  const Flow flow = accelerator_flow(device.spec, release);
-  EXPECT_NEAR(flow.alone_s(), before_s + 100 * 200e-9, 1e-15);
-  EXPECT_EQ(flow.delay_s, 20e-6);  // it is work
-}
-
 TEST(Roofline, PrefillIsBoundByOperations) {
   Device device;
   Commands commands;
