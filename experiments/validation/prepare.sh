@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the images and the trace of the two validations under build/: 2 GB, on the flash that is to
+# Makes the images and the trace of the two validations under build/: 3.5 GB, on the flash that is to
 # be measured. What is there stays.
 #   experiments/validation/prepare.sh [PROGRAM]     default: build/release's
 set -euo pipefail
@@ -18,7 +18,7 @@ for k in 2 8; do
 done
 shape=mistral-7b-4-layers
 for k in 2 8; do
-  make "build/images/$shape-$k.image" "$program" pack --shape "$shape" --weights q8_0 \
+  make "build/images/$shape-$k.image" "$program" pack --shape "$shape" --weights f16 \
     --block-neurons "$k"
 done
 make "build/traces/$shape.safetensors" "$program" synthesize --model "$shape" --tokens 16

@@ -207,6 +207,7 @@ void ForwardPass::blocks(const Job& job, std::int64_t part, std::size_t row, Wor
   for (std::size_t i = from; i < to; ++i) {
     const BlockId block = command.blocks[i];
     const std::int32_t neurons = spec_.geometry.neurons(block);
+    if (i + 1 < to) transformer::fetch_block(spec_.layout, slot(command.slots[i + 1]));
     transformer::add_block(spec_.layout, slot(command.slots[i]), neurons, input,
                            worker.h.view().rows_from(0, tokens.count).columns_from(0, neurons),
                            sum);
