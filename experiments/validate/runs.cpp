@@ -5,11 +5,15 @@
 
 #include "engine/base/error.h"
 #include "experiments/run/results.h"
+#include "experiments/validate/errors.h"
 
 namespace leanstream::validate {
 namespace {
 
 constexpr const char* kTokens = "token_ms";
+const std::vector<std::string> kOwn{"cell",    "run",           "attempt",
+                                    "started", "probe_read_ms", "probe_compute_ms",
+                                    "drift",   "drifted",       "counts"};
 
 void append(std::vector<std::string>& row, const std::vector<std::string>& more) {
   row.insert(row.end(), more.begin(), more.end());
@@ -36,18 +40,25 @@ std::string token_times(const run::Cell& cell, const run::CellRows& rows) {
 }  // namespace
 
 MeasuredRuns::MeasuredRuns(const run::Cell& cell) {
-  table_.header = header({"cell", "run", "attempt", "started", "probe_read_ms", "probe_compute_ms",
-                          "drift", "drifted", "counts"},
-                         cell);
+  table_.header = header(kOwn, cell);
 }
 
 void MeasuredRuns::read(const std::string& path) {
   auto table = report::CsvTable::read(path);
-  if (table.header != table_.header) {
-    throw UserError("{}: its columns are not those of this program and experiment", path);
-  }
+  auto needed = compared_metrics();
+  needed.insert(needed.end(), kOwn.begin(), kOwn.end());
+  needed.emplace_back("failure");
+  std::erase_if(needed, [&](const std::string& name) { return table.column(name).has_value(); });
+  if (!needed.empty()) throw UserError("{}: it lacks the columns {}", path, config::join(needed));
   table_ = std::move(table);
   mark();
+}
+
+void MeasuredRuns::go_on(const std::string& path) {
+  const auto columns = table_.header;
+  read(path);
+  if (table_.header == columns) return;
+  throw UserError("{}: its columns are not those of this program and experiment", path);
 }
 
 std::string& MeasuredRuns::at(std::size_t row, const char* column) {

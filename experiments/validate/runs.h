@@ -23,8 +23,11 @@ struct RunName {
 class MeasuredRuns {
  public:
   explicit MeasuredRuns(const run::Cell& cell);
-  // Continues a file that this class wrote. Throws UserError when it has other columns.
+  // A file that this class wrote, perhaps in another program with other metrics. Throws UserError
+  // when it lacks what is judged.
   void read(const std::string& path);
+  // The same, to add to it: throws UserError when its columns are others.
+  void go_on(const std::string& path);
 
   void add(const RunName& name, const run::Cell& cell, const std::string& started,
            const Probe& probe, const run::CellRows& rows);

@@ -246,7 +246,7 @@ Outcome validate(const Options& options) {
   MeasuredRuns measured(cells.front());
   auto simulated = simulated_table(cells.front());
   const Json simulation = describe_simulation(bundle, cells, {});
-  if (fs::exists(bundle.path("measured.csv"))) measured.read(bundle.path("measured.csv"));
+  if (fs::exists(bundle.path("measured.csv"))) measured.go_on(bundle.path("measured.csv"));
   // Unless they were simulated anew, by another program or platform.
   if (fs::exists(bundle.path("simulated.csv")) && !fs::exists(bundle.path("simulation.json"))) {
     simulated = report::CsvTable::read(bundle.path("simulated.csv"));
