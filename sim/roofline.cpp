@@ -41,8 +41,8 @@ Flow release(const backend::WorldSpec& spec, const Command& command) {
   const Work work{neurons * spec.shape.bundle_bytes(),
                   6.0 * spec.shape.hidden * neurons * command.tokens,
                   static_cast<double>(command.blocks.size()) * seconds(device.block_ns)};
-  return roofline(work, device.mlp_bandwidth_bytes_per_s, device.flops_per_s,
-                  segment_delay_s(spec));
+  return roofline(work, device.mlp_bandwidth_bytes_per_s,
+                  device.mlp_flops_per_s.value_or(device.flops_per_s), segment_delay_s(spec));
 }
 
 Flow head(const backend::WorldSpec& spec, const Command& command) {

@@ -47,13 +47,14 @@ struct Accelerator {
   double bandwidth_bytes_per_s = 0;      // streaming attention and head weights, alone on the bus
   double mlp_bandwidth_bytes_per_s = 0;  // an MLP over blocks of the arena, alone on the bus
   double flops_per_s = 0;                // multiply and add count as two
-  TimeNs flags_segment_ns = 0;           // per MLP segment, flags inside a running kernel
-  TimeNs polling_segment_ns = 0;         // per MLP segment, the host polls
-  TimeNs device_segment_ns = 0;          // per MLP segment, a launch and a device-wide wait
-  TimeNs block_ns = 0;                   // per block of an MLP segment, besides its bytes
-  TimeNs command_ns = 0;                 // per attention or head, besides bytes and operations
-  TimeNs start_ns = 0;                   // from a command to an idle accelerator until it begins
-  TimeNs patience_ns = 0;                // idle for less than that, it begins at once
+  std::optional<double> mlp_flops_per_s{};  // of MLPs, where they are slower
+  TimeNs flags_segment_ns = 0;              // per MLP segment, flags inside a running kernel
+  TimeNs polling_segment_ns = 0;            // per MLP segment, the host polls
+  TimeNs device_segment_ns = 0;             // per MLP segment, a launch and a device-wide wait
+  TimeNs block_ns = 0;                      // per block of an MLP segment, besides its bytes
+  TimeNs command_ns = 0;                    // per attention or head, besides bytes and operations
+  TimeNs start_ns = 0;                      // from a command to an idle accelerator until it begins
+  TimeNs patience_ns = 0;                   // idle for less than that, it begins at once
 };
 
 struct Cpu {

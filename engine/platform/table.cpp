@@ -91,6 +91,9 @@ const Table<Accelerator>& accelerator_table() {
                "a multiply and an add count as two")
           .above(0)
           .required(),
+      quantity("mlp_compute", &Accelerator::mlp_flops_per_s, Dimension::compute,
+               "of MLPs over blocks, where they do not reach `compute`")
+          .above(0),
       quantity("flags_segment", &Accelerator::flags_segment_ns, Dimension::time,
                "cost of an MLP segment released by flags inside a running kernel")
           .range(0, 1e9)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -84,23 +85,29 @@ Times mlp_times(const Plan& plan, const SampleFile& samples) {
   return all;
 }
 
-Times prefill_times(const Plan& plan, const SampleFile& samples) {
+// Of many tokens; attention or MLP.
+Times prefill_times(const Plan& plan, const SampleFile& samples, const char* figure) {
   Times all;
   for (const Shape& shape : plan.shapes) {
-    const auto name = shape_parameters(shape);
-    all.add(fmt::format("attention {}, {} tokens", name_of(shape), plan.prompt),
-            {attention_operations(shape, plan.prompt)},
-            samples.get(kPrefill, name, "attention").median);
-    all.add(fmt::format("MLP {}, {} tokens", name_of(shape), plan.prompt),
-            {mlp_operations(shape, shape.ffn, plan.prompt)},
-            samples.get(kPrefill, name, "mlp").median);
+    const bool attention = std::string_view(figure) == "attention";
+    all.add(fmt::format("{} {}, {} tokens", attention ? "attention" : "MLP", name_of(shape),
+                        plan.prompt),
+            {attention ? attention_operations(shape, plan.prompt)
+                       : mlp_operations(shape, shape.ffn, plan.prompt)},
+            samples.get(kPrefill, shape_parameters(shape), figure).median);
   }
   return all;
 }
 
-// Operations for each byte of weights, of one token.
-double intensity(double operations, double bytes) {
-  return operations / bytes;
+// Operations a second of many tokens, at least so many: a roofline below what single tokens reach
+// would slow them.
+double operations_rate(const Times& prefill, double reached, CommandFit& result) {
+  const TimeFit fit = fit_times(prefill.times);
+  for (const CommandError& one : prefill.errors(fit)) result.prefill.push_back(one);
+  const double rate = prefill.rate(fit);
+  if (reached <= rate) return rate;
+  result.compute_raised = true;
+  return calibration::rounded(1.01 * reached);
 }
 
 }  // namespace
@@ -134,19 +141,16 @@ CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
   device.device_segment_ns = rounded_ns(mlp_fit.costs[4]);
   result.mlp = mlp.errors(mlp_fit);
 
-  const Times prefill = prefill_times(plan, samples);
-  const TimeFit prefill_fit = fit_times(prefill.times);
-  device.flops_per_s = prefill.rate(prefill_fit);
-  result.prefill = prefill.errors(prefill_fit);
-  // A roofline below what single tokens reach would slow them.
   const Shape& shape = plan.shapes.front();
-  const double reached =
-      std::max(device.bandwidth_bytes_per_s *
-                   intensity(attention_operations(shape, 1), attention_bytes(shape)),
-               device.mlp_bandwidth_bytes_per_s *
-                   intensity(mlp_operations(shape, shape.ffn, 1), mlp_bytes(shape, shape.ffn)));
-  result.compute_raised = reached > device.flops_per_s;
-  if (result.compute_raised) device.flops_per_s = calibration::rounded(1.01 * reached);
+  device.flops_per_s = operations_rate(
+      prefill_times(plan, samples, "attention"),
+      device.bandwidth_bytes_per_s * attention_operations(shape, 1) / attention_bytes(shape),
+      result);
+  device.mlp_flops_per_s =
+      operations_rate(prefill_times(plan, samples, "mlp"),
+                      device.mlp_bandwidth_bytes_per_s * mlp_operations(shape, shape.ffn, 1) /
+                          mlp_bytes(shape, shape.ffn),
+                      result);
   return result;
 }
 

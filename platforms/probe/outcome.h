@@ -32,7 +32,7 @@ struct Outcome {
 //
 //   attention, head    command + bytes ÷ bandwidth
 //   MLP of a layer     segments · segment(synchronisation) + blocks · block + bytes ÷ mlp_bandwidth
-//   many tokens        operations ÷ compute
+//   many tokens        operations ÷ compute, ÷ mlp_compute
 //
 // each by least squares of the relative errors with no cost below 0 (fit_times.h). Bytes are those
 // of the weights as they are stored. `requests` of the flash and its other parameters: as from a
