@@ -31,16 +31,21 @@ Flow attention(const backend::WorldSpec& spec, const Command& command) {
   const double operations = 2.0 * shape.layer_attention_weights() * tokens +
                             4.0 * shape.hidden * backend::context(command) * tokens;
   const auto& device = spec.platform->accelerator;
-  return roofline({backend::accelerator_bytes(spec, command), operations},
+  const double rows = shape.layer_attention_weights() / shape.hidden;
+  const double pieces_s =
+      rows * seconds(device.row_ns) + shape.heads * seconds(device.attention_head_ns);
+  return roofline({backend::accelerator_bytes(spec, command), operations, pieces_s},
                   device.bandwidth_bytes_per_s, device.flops_per_s, seconds(device.command_ns));
 }
 
 Flow release(const backend::WorldSpec& spec, const Command& command) {
   const double neurons = backend::neurons(spec, command);
   const auto& device = spec.platform->accelerator;
+  const double block_s = seconds(device.block_ns) + device.block_vector_bytes * spec.shape.hidden /
+                                                        device.mlp_bandwidth_bytes_per_s;
   const Work work{neurons * spec.shape.bundle_bytes(),
                   6.0 * spec.shape.hidden * neurons * command.tokens,
-                  static_cast<double>(command.blocks.size()) * seconds(device.block_ns)};
+                  static_cast<double>(command.blocks.size()) * block_s};
   return roofline(work, device.mlp_bandwidth_bytes_per_s,
                   device.mlp_flops_per_s.value_or(device.flops_per_s), segment_delay_s(spec));
 }
@@ -48,7 +53,8 @@ Flow release(const backend::WorldSpec& spec, const Command& command) {
 Flow head(const backend::WorldSpec& spec, const Command& command) {
   const auto& device = spec.platform->accelerator;
   return roofline(
-      {backend::accelerator_bytes(spec, command), 2.0 * spec.shape.vocab * spec.shape.hidden},
+      {backend::accelerator_bytes(spec, command), 2.0 * spec.shape.vocab * spec.shape.hidden,
+       spec.shape.vocab * seconds(device.row_ns)},
       device.bandwidth_bytes_per_s, device.flops_per_s, seconds(device.command_ns));
 }
 

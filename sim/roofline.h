@@ -2,10 +2,11 @@
 //
 //   time = fixed + max(bytes ÷ bandwidth, operations ÷ flops)          (roofline)
 //
-//   attention   ops    2 · weights · tokens + 4 · hidden · context · tokens; fixed: a command
+//   attention   ops    2 · weights · tokens + 4 · hidden · context · tokens; fixed: a command, and
+//               as work so much for each row of weights and each query head
 //   release     ops    2 · 3 · hidden · neurons · tokens; its bytes at the MLP's bandwidth;
-//               fixed: its synchronisation, and as work so much for each block
-//   head        ops    2 · vocab · hidden (one token is sampled); fixed: a command
+//               fixed: its synchronisation, and as work so much for each block, part of it by hidden
+//   head        ops    2 · vocab · hidden (one token is sampled); fixed: a command, and by row
 //   begin_layer, end_layer: nothing
 //
 // Bytes are those of engine/backend/traffic.h. Causal attention is charged its full square.

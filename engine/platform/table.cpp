@@ -109,6 +109,16 @@ const Table<Accelerator>& accelerator_table() {
       quantity("block", &Accelerator::block_ns, Dimension::time,
                "of each block of an MLP segment, besides its bytes")
           .range(0, 1e9),
+      quantity("block_vectors", &Accelerator::block_vector_bytes, Dimension::bytes,
+               "a block costs as many bytes more for each element of the hidden state: its input "
+               "is read, its result is added")
+          .range(0, 1e6),
+      quantity("row", &Accelerator::row_ns, Dimension::time,
+               "of each row of attention and head weights, besides its bytes")
+          .range(0, 1e9),
+      quantity("attention_head", &Accelerator::attention_head_ns, Dimension::time,
+               "of each query head of an attention")
+          .range(0, 1e9),
       quantity("command", &Accelerator::command_ns, Dimension::time,
                "of an attention or a head, besides its bytes and operations")
           .range(0, 1e9),

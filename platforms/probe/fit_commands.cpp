@@ -57,9 +57,11 @@ Times resident_times(const Plan& plan, const SampleFile& samples) {
         head.push_back(samples.get(kDecode, name, "head").median);
       }
     }
-    all.add("attention " + name_of(shape), {attention_bytes(shape), 1}, median_of(attention));
+    all.add("attention " + name_of(shape),
+            {attention_bytes(shape), attention_rows(shape), static_cast<double>(shape.heads), 1},
+            median_of(attention));
     all.add(fmt::format("head {} x {} by {}", shape.hidden, shape.vocab, shape.block_neurons),
-            {head_bytes(shape), 1}, median_of(head));
+            {head_bytes(shape), static_cast<double>(shape.vocab), 0, 1}, median_of(head));
   }
   return all;
 }
@@ -70,10 +72,11 @@ Times mlp_times(const Plan& plan, const SampleFile& samples) {
     for (std::size_t how = 0; how < std::size(kSynchronisations); ++how) {
       for (const int segments : plan.segments) {
         for (const double share : plan.shares) {
-          std::vector<double> amounts(2 + std::size(kSynchronisations));
+          std::vector<double> amounts(3 + std::size(kSynchronisations));
           amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
           amounts[1] = blocks_of(shape, share);
-          amounts[2 + how] = segments;
+          amounts[2] = amounts[1] * shape.hidden;
+          amounts[3 + how] = segments;
           const auto name = decode_parameters(shape, kSynchronisations[how].first, segments, share);
           all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}", name_of(shape), 100 * share,
                               segments, kSynchronisations[how].second),
@@ -129,16 +132,20 @@ CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
   const Times resident = resident_times(plan, samples);
   const TimeFit resident_fit = fit_times(resident.times);
   device.bandwidth_bytes_per_s = resident.rate(resident_fit);
-  device.command_ns = rounded_ns(resident_fit.costs[1]);
+  device.row_ns = rounded_ns(resident_fit.costs[1]);
+  device.attention_head_ns = rounded_ns(resident_fit.costs[2]);
+  device.command_ns = rounded_ns(resident_fit.costs[3]);
   result.resident = resident.errors(resident_fit);
 
   const Times mlp = mlp_times(plan, samples);
   const TimeFit mlp_fit = fit_times(mlp.times);
   device.mlp_bandwidth_bytes_per_s = mlp.rate(mlp_fit);
   device.block_ns = rounded_ns(mlp_fit.costs[1]);
-  device.flags_segment_ns = rounded_ns(mlp_fit.costs[2]);
-  device.polling_segment_ns = rounded_ns(mlp_fit.costs[3]);
-  device.device_segment_ns = rounded_ns(mlp_fit.costs[4]);
+  device.block_vector_bytes =
+      calibration::rounded(mlp_fit.costs[2] * device.mlp_bandwidth_bytes_per_s);
+  device.flags_segment_ns = rounded_ns(mlp_fit.costs[3]);
+  device.polling_segment_ns = rounded_ns(mlp_fit.costs[4]);
+  device.device_segment_ns = rounded_ns(mlp_fit.costs[5]);
   result.mlp = mlp.errors(mlp_fit);
 
   const Shape& shape = plan.shapes.front();

@@ -198,8 +198,12 @@ void Maker::accelerator() {
   for (const char* name : {"flags_segment", "polling_segment", "device_segment"}) {
     fitted(name, "what a layer takes beyond its bytes and blocks, for each segment", fit.mlp);
   }
-  fitted("block", "what a layer takes beyond its bytes and segments, for each block", fit.mlp);
-  fitted("command", "what attention and head take beyond their bytes", fit.resident);
+  for (const char* name : {"block", "block_vectors"}) {
+    fitted(name, "what a layer takes beyond its bytes and segments, for each block", fit.mlp);
+  }
+  for (const char* name : {"row", "attention_head", "command"}) {
+    fitted(name, "what attention and head take beyond their bytes", fit.resident);
+  }
   const Measured start = over(kStart, idles(), "time");
   p_.accelerator.start_ns = rounded_ns(start.median);
   measured("accelerator.start",

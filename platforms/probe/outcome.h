@@ -30,8 +30,9 @@ struct Outcome {
 
 // All of `plan` has been measured. Throws UserError where the reads are too few for a fit.
 //
-//   attention, head    command + bytes ÷ bandwidth
-//   MLP of a layer     segments · segment(synchronisation) + blocks · block + bytes ÷ mlp_bandwidth
+//   attention, head    command + heads · attention_head + rows · row + bytes ÷ bandwidth
+//   MLP of a layer     segments · segment(synchronisation) + blocks · block
+//                      + (bytes + blocks · hidden · block_vectors) ÷ mlp_bandwidth
 //   many tokens        operations ÷ compute, ÷ mlp_compute
 //
 // each by least squares of the relative errors with no cost below 0 (fit_times.h). Bytes are those

@@ -25,6 +25,10 @@ double head_bytes(const Shape& shape) {
   return static_cast<double>(shape.vocab) * shape.hidden * kResidentBytes;
 }
 
+double attention_rows(const Shape& shape) {
+  return weights_of_attention(shape) / shape.hidden;
+}
+
 double mlp_bytes(const Shape& shape, double neurons) {
   return 3.0 * shape.hidden * neurons * kBlockBytes;
 }

@@ -8,6 +8,8 @@ namespace leanstream::probe {
 // Bytes of weights, and operations of `tokens` tokens, of the rig's commands; n neurons of a layer.
 double attention_bytes(const Shape& shape);
 double head_bytes(const Shape& shape);
+// Rows of the weights of an attention.
+double attention_rows(const Shape& shape);
 double mlp_bytes(const Shape& shape, double neurons);
 double attention_operations(const Shape& shape, std::int32_t tokens);
 double mlp_operations(const Shape& shape, double neurons, std::int32_t tokens);

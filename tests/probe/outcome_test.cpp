@@ -23,7 +23,8 @@ struct Known {
   double memory_bandwidth = 30e9;
 };
 
-constexpr double kBlockS = 300e-9, kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
+constexpr double kBlockS = 300e-9, kElementS = 1.2e-9, kRowS = 12e-9, kAttentionHeadS = 4e-6,
+                 kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
 
 platform::Flash flash() {
   return {.bandwidth_bytes_per_s = 3e9,
@@ -86,15 +87,16 @@ class OutcomeTest : public SamplesTest {
   }
 
   void commands(SampleFile& to, const Shape& shape, const Known& known) {
-    const double attention = known.command_s + attention_bytes(shape) / known.bandwidth;
-    const double head = known.command_s + head_bytes(shape) / known.bandwidth;
+    const double attention = known.command_s + attention_bytes(shape) / known.bandwidth +
+                             attention_rows(shape) * kRowS + shape.heads * kAttentionHeadS;
+    const double head = known.command_s + head_bytes(shape) / known.bandwidth + shape.vocab * kRowS;
     for (const auto& [how, name] : kSynchronisations) {
       for (const int segments : plan.segments) {
         for (const double share : plan.shares) {
           // Of the others attention and head are not to count.
           const double slower = how == backend::Synchronisation::flags ? 1 : 2;
           const double mlp = segments * known.segment_s.at(name) +
-                             blocks_of(shape, share) * kBlockS +
+                             blocks_of(shape, share) * (kBlockS + shape.hidden * kElementS) +
                              mlp_bytes(shape, neurons_of(shape, share)) / known.mlp_bandwidth;
           put(to, kDecode, decode_parameters(shape, how, segments, share),
               {{"attention", slower * attention}, {"head", slower * head}, {"mlp", mlp}});
@@ -118,6 +120,9 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_NEAR(a.mlp_flops_per_s.value_or(0) / 50e9, 1, 1e-3);
   EXPECT_EQ(a.command_ns, 9'000);
   EXPECT_EQ(a.block_ns, 300);
+  EXPECT_NEAR(a.block_vector_bytes, kElementS * 10e9, 0.01);
+  EXPECT_EQ(a.row_ns, 12);
+  EXPECT_EQ(a.attention_head_ns, 4'000);
   EXPECT_GT(a.patience_ns, 0);
   EXPECT_EQ(a.flags_segment_ns, 1'000);
   EXPECT_EQ(a.polling_segment_ns, 3'000);

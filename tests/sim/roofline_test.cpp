@@ -71,6 +71,24 @@ TEST(Roofline, ABlockWaitsForItsFirstBytes) {
   EXPECT_NEAR(flow.alone_s(), 20e-6 + 30e-6 + 100 * 300e-9, 1e-15);
 }
 
+TEST(Roofline, RowsHeadsAndVectorsCostBesideBytes) {
+  Device device;  // hidden 1,000, 10 heads as keys and values have, 5,000 tokens
+  Commands commands;
+  const auto time_s = [&](const scheduler::Command& command) {
+    return accelerator_flow(device.spec, command).alone_s();
+  };
+  const auto attention = commands.make(CommandKind::attention);
+  const auto head = commands.make(CommandKind::head);
+  const auto release = commands.release(100);
+  const double before_s[] = {time_s(attention), time_s(head), time_s(release)};
+  device.platform.accelerator.row_ns = 10;
+  device.platform.accelerator.attention_head_ns = 4'000;
+  device.platform.accelerator.block_vector_bytes = 12;
+  EXPECT_NEAR(time_s(attention) - before_s[0], 4'000 * 10e-9 + 10 * 4e-6, 1e-15);
+  EXPECT_NEAR(time_s(head) - before_s[1], 5'000 * 10e-9, 1e-15);
+  EXPECT_NEAR(time_s(release) - before_s[2], 100 * 12'000 / 40e9, 1e-15);
+}
+
 TEST(Roofline, TheLastBlockMayBeShort) {
   Device device;
   device.spec.geometry.ffn = 3'999;
