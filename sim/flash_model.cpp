@@ -31,19 +31,18 @@ double rate_of(const platform::Flash& flash, double request_bytes, std::int64_t 
 }  // namespace
 
 std::int64_t channels(const platform::Flash& flash) {
-  return streams(peak(flash), platform::stream(flash, peak(flash)));
+  return streams(peak(flash), flash.stream_bandwidth_bytes_per_s);
 }
 
 Pace pace_of(const platform::Flash& flash, double request_bytes, std::int64_t at_once) {
   LEANSTREAM_CHECK(request_bytes > 0, "requests of {} bytes", request_bytes);
   const double rate = rate_of(flash, request_bytes, at_once);
-  const double stream = platform::stream(flash, peak(flash));
   return {seconds(flash.latency_ns),
           1.0 / flash.requests_per_s,
-          request_bytes / std::min(stream, rate),
+          request_bytes / std::min(flash.stream_bandwidth_bytes_per_s, rate),
           request_bytes / rate,
           flash.queue_depth,
-          streams(rate, stream),
+          streams(rate, flash.stream_bandwidth_bytes_per_s),
           platform::refined(flash),
           flash.batch > 1 && flash.batch >= flash.queue_depth};
 }
@@ -79,7 +78,7 @@ void together_s(const platform::Flash& flash, std::span<const double> request_by
   const auto n = static_cast<std::int64_t>(request_bytes.size());
   const double bytes = std::accumulate(request_bytes.begin(), request_bytes.end(), 0.0);
   const double together = rate_of(flash, bytes / static_cast<double>(n), n);
-  const double stream = platform::stream(flash, peak(flash));
+  const double stream = flash.stream_bandwidth_bytes_per_s;
   const auto used = static_cast<std::size_t>(std::min(streams(together, stream), n));
   const auto depth = static_cast<std::size_t>(flash.queue_depth);
   const bool gated = flash.batch > 1 && flash.batch >= flash.queue_depth;

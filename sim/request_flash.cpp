@@ -105,7 +105,7 @@ void RequestFlash::advance_device(double now_s) {
   while (channels_.size() < channel_count_ && !ready_.empty() &&
          ready_.front().ready_s <= now_s + kSameS) {
     const Request& request = ready_.front();
-    const double stream = platform::stream(device(), bandwidth());
+    const double stream = device().stream_bandwidth_bytes_per_s;
     channels_.push_back({request, Transfer({request.work, 0, stream}, now_s)});
     ready_.pop_front();
   }

@@ -12,27 +12,14 @@ inline bool refined(const Flash& flash) {
   return flash.span_bytes > 0 || flash.batch > 1 || flash.spread > 0;
 }
 
-// bytes/s of one request, at most. What engages at once is all requests', however many.
-inline double stream(const Flash& flash, double peak) {
-  if (flash.engages == Engages::at_once) return peak;
-  return std::min(flash.stream_bandwidth_bytes_per_s, peak);
-}
-
 // bytes/s of all transfers together while `in_flight_bytes` are in a device whose full rate is
-// `peak`.
-//
-//   gradually  chunks of the bytes meet U equal units at random: of a closed network of U queues
-//              with c customers c ÷ (c + U − 1) are busy (Gordon and Newell, Operations Research
-//              15, 1967), which is v ÷ (v + span) with span = U − 1 chunks. One unit alone reaches
-//              a stream's rate
-//   at_once    below span the device moves what one stream gets, from there on everything: virtual
-//              disks, whose host takes another way where much is asked for
+// `peak`. Chunks of the bytes meet U equal units at random: of a closed network of U queues with c
+// customers c ÷ (c + U − 1) are busy (Gordon and Newell, Operations Research 15, 1967), which is
+// v ÷ (v + span) with span = U − 1 chunks. One unit alone reaches a stream's rate.
 inline double reach(const Flash& flash, double peak, double in_flight_bytes) {
   if (flash.span_bytes == 0) return peak;
-  const auto span = static_cast<double>(flash.span_bytes);
-  const double least = std::min(flash.stream_bandwidth_bytes_per_s, peak);
-  if (flash.engages == Engages::at_once) return in_flight_bytes < span ? least : peak;
-  return std::max(least, peak * (in_flight_bytes / (in_flight_bytes + span)));
+  const double share = in_flight_bytes / (in_flight_bytes + static_cast<double>(flash.span_bytes));
+  return std::max(std::min(flash.stream_bandwidth_bytes_per_s, peak), peak * share);
 }
 
 }  // namespace leanstream::platform

@@ -10,11 +10,8 @@
 
 namespace leanstream::platform {
 
-// How bytes in flight engage a device's bandwidth (flash_reach.h).
-enum class Engages : std::uint8_t { gradually, at_once };
-
 // One request of s bytes, alone: latency + s ÷ stream_bandwidth. Many: at most `bandwidth` bytes,
-// `requests_per_s` requests a second, `queue_depth` requests in service. The last six refine that;
+// `requests_per_s` requests a second, `queue_depth` requests in service. The last five refine that;
 // their defaults change nothing. sim/flash_model.h says how they act.
 struct Flash {
   double bandwidth_bytes_per_s = 0;
@@ -28,7 +25,6 @@ struct Flash {
   TimeNs io_segment_overhead_ns = 0;      // workers meeting at the barrier between two I/O parts
   Bytes request_overhead_bytes = 0;       // what a request costs the transfer besides its bytes
   Bytes span_bytes = 0;                   // in flight, at which half of the bandwidth is engaged
-  Engages engages = Engages::gradually;   // at_once: none beyond a stream's before, then all
   std::int32_t batch = 1;                 // requests whose ends are told together, at most
   double spread = 0;                      // σ of the log-normal factor of latency and transfer
   Bytes merge_bytes = 0;                  // neighbours of a read are one request, up to so many

@@ -54,11 +54,6 @@ const Table<Flash>& flash_table() {
       quantity("span", &Flash::span_bytes, Dimension::bytes,
                "bytes in flight that engage half of the bandwidth; 0: any engage all")
           .range(0, 0x1p40),
-      config::choice(
-          "engages", &Flash::engages,
-          {{"gradually", Engages::gradually}, {"at_once", Engages::at_once}},
-          "how bytes in flight engage the bandwidth beyond a stream's: more and more, or "
-          "all of it from `span` on"),
       integer("batch", &Flash::batch, "requests whose ends are told together, at most")
           .range(1, 65536),
       number("spread", &Flash::spread,

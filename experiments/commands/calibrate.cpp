@@ -56,7 +56,7 @@ StorageTable load(const Options& o) {
 void print_figures(const platform::Flash& flash) {
   const auto values = platform::flash_section(flash);
   for (const char* name : {"latency", "stream_bandwidth", "bandwidth", "requests",
-                           "request_overhead", "span", "engages", "batch", "spread"}) {
+                           "request_overhead", "span", "batch", "spread"}) {
     fmt::print("{:17} {}\n", name, config::plain_text(values.at(name)));
   }
 }

@@ -21,7 +21,7 @@ struct Terms {
 Terms terms_of(const platform::Flash& flash, double request_bytes, std::int32_t depth) {
   const double peak = std::min(flash.bandwidth_bytes_per_s, flash.link_bandwidth_bytes_per_s);
   const double work = request_bytes + static_cast<double>(flash.request_overhead_bytes);
-  return {seconds(flash.latency_ns), work, platform::stream(flash, peak),
+  return {seconds(flash.latency_ns), work, std::min(flash.stream_bandwidth_bytes_per_s, peak),
           platform::reach(flash, peak, work * static_cast<double>(depth)), flash.requests_per_s};
 }
 

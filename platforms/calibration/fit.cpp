@@ -26,12 +26,7 @@ double median(std::vector<double> values) {
 struct Form {
   bool batches;
   bool span;
-  platform::Engages engages = platform::Engages::gradually;
-  std::size_t dimensions() const { return span ? 5 : 4; }
-  // A change point counts as three (Ninomiya, Journal of Time Series Analysis 36, 2015).
-  std::size_t parameters() const {
-    return engages == platform::Engages::at_once ? 7 : dimensions();
-  }
+  std::size_t parameters() const { return span ? 5 : 4; }
 };
 
 // Logarithms: latency in s, stream bandwidth, the rest of the bandwidth, overhead, span. Any point
@@ -46,7 +41,6 @@ platform::Flash device_at(const Point& at, const Form& form, platform::Flash fla
   flash.link_bandwidth_bytes_per_s = std::numeric_limits<double>::infinity();
   flash.request_overhead_bytes = std::min<Bytes>(bytes(positive(at[3])), 1 << 24);
   flash.span_bytes = form.span ? bytes(positive(at[4])) : 0;
-  flash.engages = form.engages;
   flash.batch = form.batches ? deepest : 1;
   return flash;
 }
@@ -66,8 +60,7 @@ double squares(const platform::Flash& flash, std::span<const Cell> cells) {
 }
 
 // Corners to start from: what a device with this table can be like.
-// A span that engages at once does not move between measurements, so it starts at many.
-std::vector<Point> starts(const Form& form, std::span<const Cell> cells) {
+std::vector<Point> starts(std::span<const Cell> cells) {
   double shortest_s = kNsPerSecond;
   double fastest = 0;  // bytes/s
   double most = 0;     // bytes in flight
@@ -77,15 +70,10 @@ std::vector<Point> starts(const Form& form, std::span<const Cell> cells) {
     fastest = std::max(fastest, cell.requests_per_s * bytes);
     most = std::max(most, cell.depth * bytes);
   }
-  std::vector<double> spans{most / 2, most / 16};
-  if (form.engages == platform::Engages::at_once) {
-    spans.clear();
-    for (double span = most / 1.5; span > most / 128; span /= 1.4) spans.push_back(span);
-  }
   std::vector<Point> all;
   for (const double latency : {shortest_s, shortest_s / 3}) {
     for (const double stream : {fastest, fastest / 2, fastest / 4}) {
-      for (const double span : spans) {
+      for (const double span : {most / 2, most / 16}) {
         all.push_back(
             {std::log(latency), std::log(stream), std::log(0.5), std::log(3e3), std::log(span)});
       }
@@ -105,8 +93,8 @@ Fitted fit_form(const Form& form, std::span<const Cell> cells, const platform::F
     return squares(device_at(at, form, base, deepest), cells);
   };
   Fitted best;
-  for (Point at : starts(form, cells)) {
-    at.resize(form.dimensions());
+  for (Point at : starts(cells)) {
+    at.resize(form.parameters());
     for (const double step : {0.3, 0.2, 0.1}) at = minimise(cost, at, step, 400);
     const double its = cost(at);
     if (its < best.squares) best = {device_at(at, form, base, deepest), its};
@@ -180,9 +168,8 @@ Fit fit(const StorageTable& table, std::span<const Cell> cells, const platform::
   device.requests_per_s = std::max(fastest, result.host_known ? 1 / host_s : base.requests_per_s);
   device.spread = spreads.empty() ? kUnknownSpread : std::min(median(spreads), 2.0);
   double best = std::numeric_limits<double>::infinity();
-  constexpr auto kAtOnce = platform::Engages::at_once;
-  for (const Form& form : {Form{false, false}, Form{false, true}, Form{false, true, kAtOnce},
-                           Form{true, false}, Form{true, true}, Form{true, true, kAtOnce}}) {
+  for (const Form& form :
+       {Form{false, false}, Form{false, true}, Form{true, false}, Form{true, true}}) {
     if (form.batches && !table.one_queue) continue;  // nobody else's ends to be told with
     const Fitted fitted = fit_form(form, cells, device, deepest);
     const double its = criterion(fitted.squares, observations, form.parameters());

@@ -2,10 +2,9 @@
 //
 // Least squares of log(model ÷ measured) over the rates and medians of all cells, all weighted
 // alike; the model is closed_loop.h. `spread` is the median of log(p99 ÷ p50) ÷ Φ⁻¹(0.99), by
-// itself. Fitted with and without `span`, which engages gradually or at once, in one queue also
-// with and without batches; of these the corrected information criterion of Akaike chooses. The
-// simplex starts at several points taken from the table. No random numbers: the same table gives
-// the same parameters.
+// itself. Fitted with and without `span`, in one queue also with and without batches; of these the
+// corrected information criterion of Akaike chooses. The simplex starts at several points taken
+// from the table. No random numbers: the same table gives the same parameters.
 #pragma once
 
 #include <optional>

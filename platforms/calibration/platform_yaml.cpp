@@ -69,8 +69,8 @@ std::vector<Provenance> flash_figures(const Fit& fit, const Summary& summary,
     figures.push_back({std::string("flash.") + name, config::plain_text(values.at(name)), source,
                        std::move(reference)});
   };
-  for (const char* name : {"bandwidth", "stream_bandwidth", "latency", "request_overhead", "span",
-                           "engages", "batch"}) {
+  for (const char* name :
+       {"bandwidth", "stream_bandwidth", "latency", "request_overhead", "span", "batch"}) {
     add(name, Source::fitted, fitted_to);
   }
   if (fit.spread_known) {

@@ -75,18 +75,6 @@ TEST(Fit, FindsBatchesAndTheSpan) {
   EXPECT_LT(summarise(errors(found.flash, table.cells)).rate.worst, 0.01);
 }
 
-TEST(Fit, FindsASpanThatEngagesAtOnce) {
-  platform::Flash flash = nvme();
-  flash.batch = 64;
-  flash.span_bytes = 1'500'000;
-  flash.engages = platform::Engages::at_once;
-  const StorageTable table = table_of(flash);
-  const Fit found = fit(table, table.cells, nvme());
-  EXPECT_EQ(found.flash.engages, platform::Engages::at_once);
-  EXPECT_NEAR(found.flash.stream_bandwidth_bytes_per_s / 1.2e9, 1, 0.01);
-  EXPECT_LT(summarise(errors(found.flash, table.cells)).rate.worst, 0.01);
-}
-
 TEST(Fit, TooLittleIsTheUsersError) {
   StorageTable table = table_of(nvme());
   table.cells.resize(4);  // one size
@@ -110,7 +98,7 @@ TEST(Fit, ItsFileLoads) {
   EXPECT_EQ(loaded.platform.flash.spread, found.flash.spread);
   EXPECT_EQ(loaded.platform.memory.bandwidth_bytes_per_s,
             base.platform.memory.bandwidth_bytes_per_s);
-  EXPECT_EQ(loaded.provenance.size(), base.provenance.size() + 5);
+  EXPECT_EQ(loaded.provenance.size(), base.provenance.size() + 4);
   EXPECT_THAT(loaded.assumed(), testing::Contains("memory.bandwidth"));
   EXPECT_THAT(loaded.assumed(), testing::Not(testing::Contains("flash.latency")));
 }

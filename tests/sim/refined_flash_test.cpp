@@ -60,21 +60,6 @@ TEST(RefinedFlash, ADepthSweepInBatches) {
   }
 }
 
-// From some bytes in flight on, all of the bandwidth; below, what one stream gets.
-TEST(RefinedFlash, ADepthSweepOverASpanThatEngagesAtOnce) {
-  platform::Flash flash = with(disk(), 64, 0);
-  flash.engages = platform::Engages::at_once;
-  flash.span_bytes = 2'000'000;
-  EXPECT_EQ(platform::reach(flash, 1.5e9, 1'999'999), 600e6);
-  EXPECT_EQ(platform::reach(flash, 1.5e9, 2'000'000), 1.5e9);
-  for (const int depth : {1, 4, 14, 15, 64}) {  // 135,072 bytes each with the overhead
-    const auto exact = closed_loop(flash, 131'072, depth);
-    EXPECT_NEAR(exact.requests_per_s * 135'072, depth < 15 ? 600e6 : 1.5e9, 150e6) << depth;
-    const Loop loop = keep(flash, 131'072, depth, 2'000);
-    EXPECT_NEAR(loop.requests_per_s / exact.requests_per_s, 1, 1e-3) << depth;
-  }
-}
-
 TEST(RefinedFlash, ASaturatedQueueMovesTheReach) {
   platform::Flash flash = with(disk(), 1, 0.25);
   flash.request_overhead_bytes = 0;
