@@ -57,12 +57,24 @@ void Flash::submit(const Command& command, double now_s) {
   read.load = {static_cast<std::int64_t>(read.firsts.size()),
                static_cast<double>(block_bytes_ * command.blocks.size() + overhead_bytes)};
   read.firsts.push_back(command.blocks.size());
+  for (std::size_t i = 0; i + 1 < read.firsts.size(); ++i) {
+    read.load.bytes += pieces_bytes(command, read.firsts[i], read.firsts[i + 1] - read.firsts[i]);
+  }
   read.cancelled = read.failed = false;
   read.status = Status::ok;
   read.not_read.clear();
   read.request_ns.clear();
   read.from_s = time_.to_device(now_s);
   enqueue(read, read.from_s);
+}
+
+double Flash::pieces_bytes(const Command& read, std::size_t first, std::size_t count) const {
+  if (device_.piece_bytes == 0 || read.slots.empty()) return 0;
+  Bytes pieces = 0;
+  for (std::size_t i = first + 1; i < first + count; ++i) {
+    pieces += read.slots[i] != read.slots[i - 1] + 1;
+  }
+  return static_cast<double>(pieces * device_.piece_bytes);
 }
 
 void Flash::cancel(TicketId target, double now_s) {

@@ -97,12 +97,16 @@ class Flash : public BusUser {
   }
   // With the overhead.
   double bytes_of(const Read& read, std::size_t request) const {
-    return static_cast<double>(block_bytes_ * (read.firsts[request + 1] - read.firsts[request]) +
-                               device_.request_overhead_bytes);
+    const std::size_t first = read.firsts[request], count = read.firsts[request + 1] - first;
+    return static_cast<double>(block_bytes_ * count + device_.request_overhead_bytes) +
+           pieces_bytes(read.command, first, count);
   }
   const platform::Flash& device() const { return device_; }
 
  private:
+  // Of blocks that are no neighbours in memory.
+  double pieces_bytes(const scheduler::Command& read, std::size_t first, std::size_t count) const;
+
   platform::Flash device_;
   Bytes block_bytes_;
   backend::FaultInjector faults_;

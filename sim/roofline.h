@@ -5,7 +5,8 @@
 //   attention   ops    2 · weights · tokens + 4 · hidden · context · tokens; fixed: a command, and
 //               as work so much for each row of weights and each query head
 //   release     ops    2 · 3 · hidden · neurons · tokens; its bytes at the MLP's bandwidth;
-//               fixed: its synchronisation, and as work so much for each block, part of it by hidden
+//               fixed: its synchronisation, and as work so much for each block, part of it by
+//               hidden
 //   head        ops    2 · vocab · hidden (one token is sampled); fixed: a command, and by row
 //   begin_layer, end_layer: nothing
 //

@@ -11,7 +11,7 @@
 namespace leanstream::platform {
 
 // One request of s bytes, alone: latency + s ÷ stream_bandwidth. Many: at most `bandwidth` bytes,
-// `requests_per_s` requests a second, `queue_depth` requests in service. The last five refine that;
+// `requests_per_s` requests a second, `queue_depth` requests in service. The last six refine that;
 // their defaults change nothing. sim/flash_model.h says how they act.
 struct Flash {
   double bandwidth_bytes_per_s = 0;
@@ -27,6 +27,7 @@ struct Flash {
   Bytes span_bytes = 0;                   // in flight, at which half of the bandwidth is engaged
   std::int32_t batch = 1;                 // requests whose ends are told together, at most
   double spread = 0;                      // σ of the log-normal factor of latency and transfer
+  Bytes piece_bytes = 0;                  // the same for each further place in memory that it fills
   Bytes merge_bytes = 0;                  // neighbours of a read are one request, up to so many
 
   // Requests in service for each of so many lanes when all are busy.

@@ -51,6 +51,9 @@ const Table<Flash>& flash_table() {
       quantity("request_overhead", &Flash::request_overhead_bytes, Dimension::bytes,
                "what a request costs the transfer besides its bytes")
           .range(0, 1 << 24),
+      quantity("piece", &Flash::piece_bytes, Dimension::bytes,
+               "the same for each further place in memory that a request fills")
+          .range(0, 1 << 24),
       quantity("span", &Flash::span_bytes, Dimension::bytes,
                "bytes in flight that engage half of the bandwidth; 0: any engage all")
           .range(0, 0x1p40),

@@ -28,6 +28,7 @@ const std::vector<Row>& rows() {
       {"bandwidth grows with bytes in flight", {{"flash.span", "0 B"}}},
       {"ends told together", {{"flash.batch", "1"}}},
       {"spread of latency and transfer", {{"flash.spread", "0"}}},
+      {"places in memory that a request fills", {{"flash.piece", "0 B"}}},
       {"neighbours as one request", {{"flash.merge", "0 B"}}},
       {"overhead of an I/O segment", {{"flash.io_segment_overhead", "0 us"}}},
       {"bus sharing", {{"memory.bandwidth", "1000000 GB/s"}}},

@@ -1,11 +1,9 @@
 #include "platforms/probe/accelerator_rig.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <numeric>
-#include <thread>
 
 #include "engine/base/check.h"
 #include "engine/hardware/accelerator/part_queue.h"
@@ -93,7 +91,8 @@ class AcceleratorRig::Drive {
 
   // Opens and closes a layer after a pause; what the opening took besides its work.
   double start_s(LayerId layer, TokenId token, TimeNs idle_ns) {
-    std::this_thread::sleep_for(std::chrono::nanoseconds(idle_ns));
+    for (const TimeNs from_ns = hardware::steady_ns(); hardware::steady_ns() - from_ns < idle_ns;) {
+    }
     Times one;
     timed(one, [&] { submit(CommandKind::begin_layer, layer, token, 1); });
     timed(mlp_, [&] { submit(CommandKind::end_layer, layer, token, 1); });
@@ -225,7 +224,7 @@ PassTimes AcceleratorRig::prefill(std::int32_t tokens) {
 
 double AcceleratorRig::start_s(TimeNs idle_ns, int times) {
   const TokenId tokens = 1 + (times + shape_.layers - 1) / shape_.layers;
-  Drive drive(*this, Synchronisation::flags, tokens);
+  Drive drive(*this, Synchronisation::device, tokens);
   std::vector<double> starts;
   for (TokenId t = 0; t < tokens; ++t) {
     for (LayerId l = 0; l < shape_.layers; ++l) {

@@ -86,6 +86,7 @@ Group storage_probes(const Plan& plan, const PathOf& path) {
   }
   for (const std::int32_t depth : plan.mix_depths) {
     add(kMix, mix_parameters(plan, depth), plan.mix_bytes, depth, plan.mix_pieces);
+    add(kPieces, pieces_parameters(plan, depth), plan.piece_bytes, depth, {plan.pieces});
   }
   group.push_back({kDevice, "", {{"alignment", "B"}}, [path](int) {
                      return std::vector<double>{

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/hardware/accelerator/cpu_accelerator.h"
+#include "platforms/calibration/closed_loop.h"
 #include "platforms/calibration/platform_yaml.h"
 #include "platforms/probe/fit_commands.h"
 #include "platforms/probe/probes.h"
@@ -41,6 +42,7 @@ class Maker {
 
   Outcome make() {
     flash();
+    pieces();
     mix();
     memory();
     accelerator();
@@ -86,6 +88,7 @@ class Maker {
 
   calibration::Cell cell(const char* what, const std::string& parameters, Bytes bytes,
                          std::int32_t depth) const;
+  void pieces();
   void mix();
   void flash();
   void memory();
@@ -115,13 +118,40 @@ calibration::Cell Maker::cell(const char* what, const std::string& parameters, B
           .spread = rate.spread};
 }
 
+// What each further place costs, in bytes: so many that the model has the rates measured.
+void Maker::pieces() {
+  const double bytes = static_cast<double>(plan_.piece_bytes) * plan_.pieces;
+  std::vector<double> costs;
+  Measured all;
+  for (const std::int32_t depth : plan_.mix_depths) {
+    const Measured rate = samples_.get(kPieces, pieces_parameters(plan_, depth), "rate");
+    double less = 0, more = 1e6;
+    for (int i = 0; i < 60; ++i) {
+      const double middle = (less + more) / 2;
+      const double whole = bytes + middle * (plan_.pieces - 1);
+      const bool slower =
+          calibration::closed_loop(p_.flash, whole, depth).requests_per_s <= rate.median;
+      (slower ? more : less) = middle;
+    }
+    costs.push_back(less);
+    all.count += rate.count;
+    all.spread = std::max(all.spread, rate.spread);
+  }
+  p_.flash.piece_bytes = static_cast<Bytes>(std::llround(rounded(median_of(costs))));
+  measured("flash.piece",
+           fmt::format("requests of {} KiB into {} places, beyond what one into one takes",
+                       static_cast<Bytes>(bytes) >> 10, plan_.pieces),
+           all);
+}
+
 // A queue of several sizes has the rate of one of the mean size (closed_loop.h: exactly so without
 // batches); of its latencies that does not hold.
 void Maker::mix() {
   double pieces = 0;
   for (const std::int32_t one : plan_.mix_pieces) pieces += one;
-  const double mean =
-      static_cast<double>(plan_.mix_bytes) * pieces / static_cast<double>(plan_.mix_pieces.size());
+  pieces /= static_cast<double>(plan_.mix_pieces.size());
+  const double mean = static_cast<double>(plan_.mix_bytes) * pieces +
+                      static_cast<double>(p_.flash.piece_bytes) * (pieces - 1);
   std::vector<calibration::Cell> cells;
   for (const std::int32_t depth : plan_.mix_depths) {
     auto one = cell(kMix, mix_parameters(plan_, depth), static_cast<Bytes>(mean), depth);

@@ -25,12 +25,14 @@ std::string Plan::text() const {
     names.push_back(fmt::format("{} by {}", shape.text(), shape.block_neurons));
   }
   return fmt::format(
-      "{} repetitions; {} by {}; reads of {} B at {} and mixes of {} B at {} for {} s; {} MiB of "
+      "{} repetitions; {} by {}; reads of {} B at {} and mixes of {} B at {}, {} places of {} B "
+      "for {} s; {} MiB of "
       "memory for {} s; {} threads; shapes {}; {} segments; shares {}; {} layers; {} tokens",
       repetitions, file.empty() ? fmt::format("a file of {} MiB", size_mib) : file, engine,
       fmt::join(read_bytes, " "), fmt::join(depths, " "), mix_bytes, fmt::join(mix_depths, " "),
-      read_seconds, memory_bytes >> 20, memory_seconds, threads, fmt::join(names, " and "),
-      fmt::join(segments, " "), fmt::join(shares, " "), layer_samples, prompt);
+      pieces, piece_bytes, read_seconds, memory_bytes >> 20, memory_seconds, threads,
+      fmt::join(names, " and "), fmt::join(segments, " "), fmt::join(shares, " "), layer_samples,
+      prompt);
 }
 
 Plan full_plan() {

@@ -35,6 +35,9 @@ struct Plan {
   Bytes mix_bytes = Bytes{20} << 10;
   std::vector<std::int32_t> mix_pieces{1, 8};
   std::vector<std::int32_t> mix_depths;
+  // Requests that fill many places in memory, at the same depths.
+  Bytes piece_bytes = Bytes{12} << 10;
+  std::int32_t pieces = 64;
   // Memory.
   Bytes memory_bytes = Bytes{512} << 20;
   double memory_seconds = 1;
@@ -46,7 +49,7 @@ struct Plan {
   int layer_samples = 24;      // of one measurement, at least
   std::int32_t prompt = 32;    // tokens at once
   // Waiting.
-  std::vector<TimeNs> idle_ns{200'000, 500'000, 1'000'000, 2'000'000};
+  std::vector<TimeNs> idle_ns{25'000, 50'000, 100'000, 200'000, 500'000, 1'000'000, 2'000'000};
   int wakes = 100;  // of one measurement
   // Predictions.
   int predictions = 20;  // of one measurement

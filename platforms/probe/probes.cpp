@@ -14,6 +14,10 @@ std::string mix_parameters(const Plan& plan, std::int32_t depth) {
                      depth);
 }
 
+std::string pieces_parameters(const Plan& plan, std::int32_t depth) {
+  return fmt::format("bytes={} pieces={} depth={}", plan.piece_bytes, plan.pieces, depth);
+}
+
 std::string memory_parameters(bool all_processors) {
   return all_processors ? "threads=all" : "threads=1";
 }

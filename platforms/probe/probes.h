@@ -15,6 +15,7 @@ namespace leanstream::probe {
 // Names of what is measured.
 inline constexpr const char* kStorage = "storage";        // rate, p50, p99, cpu: of random reads
 inline constexpr const char* kMix = "mix";                // the same of requests of two sizes
+inline constexpr const char* kPieces = "pieces";          // of requests into many places
 inline constexpr const char* kDevice = "device";          // alignment
 inline constexpr const char* kMemory = "memory";          // rate: threads that read a large buffer
 inline constexpr const char* kDecode = "decode";          // attention, mlp, head, and their work
@@ -26,6 +27,7 @@ inline constexpr const char* kPrediction = "prediction";  // time
 
 std::string read_parameters(Bytes bytes, std::int32_t depth);
 std::string mix_parameters(const Plan& plan, std::int32_t depth);
+std::string pieces_parameters(const Plan& plan, std::int32_t depth);
 std::string memory_parameters(bool all_processors);
 std::string decode_parameters(const Shape& shape, backend::Synchronisation synchronisation,
                               int segments, double share);

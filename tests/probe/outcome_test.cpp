@@ -23,6 +23,7 @@ struct Known {
   double memory_bandwidth = 30e9;
 };
 
+constexpr double kPieceBytes = 2'000;
 constexpr double kBlockS = 300e-9, kElementS = 1.2e-9, kRowS = 12e-9, kAttentionHeadS = 4e-6,
                  kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
 
@@ -55,9 +56,15 @@ class OutcomeTest : public SamplesTest {
       }
     }
     for (const std::int32_t depth : plan.mix_depths) {  // of 20 and 160 KiB
-      const auto loop = calibration::closed_loop(flash(), 90.0 * 1024, depth);
+      const auto loop = calibration::closed_loop(flash(), 90.0 * 1024 + 3.5 * kPieceBytes, depth);
       put(to, kMix, mix_parameters(plan, depth),
           {{"rate", loop.requests_per_s}, {"p50", loop.p50_s}, {"p99", 1}, {"cpu", kReadS}});
+    }
+    for (const std::int32_t depth : plan.mix_depths) {
+      const double bytes =
+          static_cast<double>(plan.piece_bytes) * plan.pieces + kPieceBytes * (plan.pieces - 1);
+      put(to, kPieces, pieces_parameters(plan, depth),
+          {{"rate", calibration::closed_loop(flash(), bytes, depth).requests_per_s}});
     }
     put(to, kDevice, "", {{"alignment", 4096}});
     put(to, kMemory, memory_parameters(true), {{"rate", known.memory_bandwidth}});
@@ -143,6 +150,7 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_EQ(p.flash.logical_block_bytes, 4096U);
   EXPECT_EQ(p.flash.queue_depth, 32);
   EXPECT_EQ(p.flash.merge_bytes, Bytes{1} << 20);
+  EXPECT_NEAR(static_cast<double>(p.flash.piece_bytes) / kPieceBytes, 1, 0.2);
   EXPECT_EQ(p.flash.link_bandwidth_bytes_per_s, p.flash.bandwidth_bytes_per_s);
 }
 

@@ -85,6 +85,21 @@ TEST(World, LanesShareTheQueuesOfTheDevice) {
   }
 }
 
+// Bytes of transfer for each place in memory but the first.
+TEST(World, ARequestThatFillsSeveralPlacesTakesLonger) {
+  Device device;
+  device.set_blocks(17'500);
+  device.platform.flash.piece_bytes = 1'750;  // 1 us of a stream
+  in_world(device, [](World& world, Commands& commands) {
+    const std::vector<SlotId> slots{4, 5, 9, 2};  // three places
+    auto read = commands.with_blocks(CommandKind::read, {0, 1, 2, 3});
+    read.merge_blocks = 4;
+    read.slots = slots;
+    submit(world, {read});
+    EXPECT_EQ(drain(world, 1)[1].time_ns, 85'000 + 40'000 + 2'000);
+  });
+}
+
 // The same reads, of which the system makes one request by itself.
 TEST(World, TheSystemMergesNeighbours) {
   Device device;

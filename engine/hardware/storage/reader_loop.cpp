@@ -10,14 +10,28 @@
 
 namespace leanstream::hardware {
 
+namespace {
+
+constexpr Bytes kArenaBytes = Bytes{64} << 20;
+
+// Slots from one piece to the next: apart, and so far that the arena is one of huge pages, as that
+// of a run is. Reads into small pages are slower.
+std::size_t stride(const LoopSpec& spec, std::size_t most_pieces) {
+  const Bytes bytes = spec.read_bytes * most_pieces * static_cast<Bytes>(spec.depth);
+  return std::max<std::size_t>(2, kArenaBytes / bytes);
+}
+
+}  // namespace
+
 ReaderLoop::ReaderLoop(const LoopSpec& spec, const std::string& engine,
                        std::vector<std::int32_t> pieces)
     : spec_(spec),
       pieces_(std::move(pieces)),
       most_pieces_(static_cast<std::size_t>(*std::ranges::max_element(pieces_))),
+      stride_(stride(spec, most_pieces_)),
       blocks_(ImageFile(spec.path).size_bytes() / spec.read_bytes),
-      memory_(aligned_memory(spec.read_bytes * most_pieces_ * depth(), 4096)),
-      arena_(memory_.get(), spec.read_bytes * most_pieces_ * depth()),
+      memory_(aligned_memory(spec.read_bytes * most_pieces_ * depth() * stride_, 4096)),
+      arena_(memory_.get(), spec.read_bytes * most_pieces_ * depth() * stride_),
       storage_(open_storage(
           {.path = spec.path, .engine = engine, .depth = spec.depth, .arena = arena_})),
       reader_({.storage = storage_.get(),
@@ -76,7 +90,9 @@ void ReaderLoop::post(std::size_t place) {
   read.slots.resize(count);
   std::iota(read.blocks.begin(), read.blocks.end(),
             static_cast<BlockId>(random_.next_below(blocks_ - count + 1)));
-  std::iota(read.slots.begin(), read.slots.end(), static_cast<SlotId>(place * most_pieces_));
+  for (std::size_t i = 0; i < count; ++i) {
+    read.slots[i] = static_cast<SlotId>((place * most_pieces_ + i) * stride_);
+  }
   reader_.submit({.ticket = read.ticket,
                   .layer = 0,
                   .merge_blocks = pieces,

@@ -16,7 +16,8 @@ namespace leanstream::hardware {
 
 class ReaderLoop {
  public:
-  // A request is of as many neighbours of spec.read_bytes as one of `pieces` says, by chance.
+  // A request is of as many neighbours of spec.read_bytes as one of `pieces` says, by chance; each
+  // goes to a place of its own in an arena like that of a run.
   // Throws UserError when the file cannot be opened so.
   ReaderLoop(const LoopSpec& spec, const std::string& engine,
              std::vector<std::int32_t> pieces = {1});
@@ -41,6 +42,7 @@ class ReaderLoop {
   LoopSpec spec_;
   std::vector<std::int32_t> pieces_;
   std::size_t most_pieces_;
+  std::size_t stride_;  // slots between pieces
   Bytes blocks_;
   AlignedMemory memory_;
   std::span<std::byte> arena_;
