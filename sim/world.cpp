@@ -36,11 +36,11 @@ bool within(double now_s, TimeNs from_ns, TimeNs to_ns) {
   return from_ns != kNever && now_s >= seconds(from_ns) - kSameS && now_s < seconds(to_ns) - kSameS;
 }
 
-// Threads that sleep without work; with synchronisation by device the accelerator always does.
+// An accelerator without work is soon asleep, unless it polls.
 Station::Start accelerator_start(const backend::WorldSpec& spec) {
   const auto& device = spec.platform->accelerator;
-  const bool sleeps = spec.synchronisation == backend::Synchronisation::device;
-  return {seconds(device.start_ns), sleeps ? 0 : seconds(device.patience_ns)};
+  if (spec.synchronisation == backend::Synchronisation::polling) return {0, 0};
+  return {seconds(device.start_ns), seconds(device.patience_ns)};
 }
 
 }  // namespace

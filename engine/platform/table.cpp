@@ -129,7 +129,7 @@ const Table<Accelerator>& accelerator_table() {
                "from a command to an idle accelerator until it begins")
           .range(0, 1e9),
       quantity("patience", &Accelerator::patience_ns, Dimension::time,
-               "idle for less than that it begins at once; not with synchronisation by device")
+               "idle for less than that it begins at once; one that polls always does")
           .range(0, 1e9)};
   return t;
 }

@@ -61,9 +61,14 @@ std::vector<std::vector<BlockId>> cut(BlockId blocks, double share, int segments
 // One run of commands on an accelerator of its own.
 class AcceleratorRig::Drive {
  public:
-  Drive(const AcceleratorRig& rig, Synchronisation synchronisation, TokenId tokens)
-      : rig_(rig),
-        accelerator_(hardware::make_accelerator("cpu", rig.spec(synchronisation, tokens))) {}
+  // The caller looks for answers without a pause, or sleeps in a storage.
+  Drive(const AcceleratorRig& rig, Synchronisation synchronisation, TokenId tokens,
+        hardware::Storage* sleeps_in = nullptr)
+      : rig_(rig), sleeps_in_(sleeps_in) {
+    auto spec = rig.spec(synchronisation, tokens);
+    if (sleeps_in != nullptr) spec.wake = [sleeps_in] { sleeps_in->wake(); };
+    accelerator_ = hardware::make_accelerator("cpu", spec);
+  }
 
   void attention(LayerId layer, TokenId token, std::int32_t tokens) {
     timed(attention_, [&] { submit(CommandKind::attention, layer, token, tokens); });
@@ -90,7 +95,7 @@ class AcceleratorRig::Drive {
   }
 
   // Opens and closes a layer after a pause; what the opening took besides its work.
-  double start_s(LayerId layer, TokenId token, TimeNs idle_ns) {
+  double round_trip_s(LayerId layer, TokenId token, TimeNs idle_ns) {
     for (const TimeNs from_ns = hardware::steady_ns(); hardware::steady_ns() - from_ns < idle_ns;) {
     }
     Times one;
@@ -129,6 +134,7 @@ class AcceleratorRig::Drive {
     TimeNs work_ns = 0;
     submit_all();
     for (TicketId last = 0; last < ticket_;) {
+      if (sleeps_in_ != nullptr) sleeps_in_->wait(kNever);
       ended_.clear();
       accelerator_->poll(ended_);
       for (const hardware::Ended& ended : ended_) {
@@ -142,6 +148,7 @@ class AcceleratorRig::Drive {
   }
 
   const AcceleratorRig& rig_;
+  hardware::Storage* sleeps_in_;
   std::unique_ptr<hardware::Accelerator> accelerator_;
   std::vector<hardware::Ended> ended_;
   TicketId ticket_ = 0;
@@ -222,18 +229,18 @@ PassTimes AcceleratorRig::prefill(std::int32_t tokens) {
   return drive.result();
 }
 
-double AcceleratorRig::start_s(TimeNs idle_ns, int times) {
+double AcceleratorRig::round_trip_s(hardware::Storage& storage, TimeNs idle_ns, int times) {
   const TokenId tokens = 1 + (times + shape_.layers - 1) / shape_.layers;
-  Drive drive(*this, Synchronisation::device, tokens);
-  std::vector<double> starts;
+  Drive drive(*this, Synchronisation::device, tokens, &storage);
+  std::vector<double> trips;
   for (TokenId t = 0; t < tokens; ++t) {
     for (LayerId l = 0; l < shape_.layers; ++l) {
       drive.attention(l, t, 1);
-      starts.push_back(drive.start_s(l, t, idle_ns));
+      trips.push_back(drive.round_trip_s(l, t, idle_ns));
     }
     drive.head(t);
   }
-  return median_of(std::move(starts));
+  return median_of(std::move(trips));
 }
 
 }  // namespace leanstream::probe

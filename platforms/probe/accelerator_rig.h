@@ -9,6 +9,7 @@
 #include "engine/base/random.h"
 #include "engine/hardware/accelerator/accelerator.h"
 #include "engine/hardware/storage/aligned_memory.h"
+#include "engine/hardware/storage/storage.h"
 #include "platforms/probe/plan.h"
 
 namespace leanstream::probe {
@@ -38,9 +39,9 @@ class AcceleratorRig {
   // `tokens` at once through all layers, with all blocks.
   PassTimes prefill(std::int32_t tokens);
 
-  // From handing a command over to an accelerator that has had none for `idle_ns`, until it begins
-  // to work; the median of `times`.
-  double start_s(TimeNs idle_ns, int times);
+  // From handing a command over to an accelerator whose threads sleep since `idle_ns`, until its
+  // end is seen by a caller that slept in `storage`, less the work; the median of `times`.
+  double round_trip_s(hardware::Storage& storage, TimeNs idle_ns, int times);
 
  private:
   class Drive;

@@ -29,7 +29,7 @@ std::vector<double> values_of(const PassTimes& t) {
 
 }  // namespace
 
-std::vector<Group> accelerator_probes(const Plan& plan) {
+std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path) {
   const std::vector<FigureName> figures{{"attention", "s"}, {"mlp", "s"},
                                         {"head", "s"},      {"attention work", "s"},
                                         {"mlp work", "s"},  {"head work", "s"}};
@@ -55,9 +55,11 @@ std::vector<Group> accelerator_probes(const Plan& plan) {
          }});
     if (&shape != &plan.shapes.front()) continue;  // starting does not depend on what is started
     for (const TimeNs idle_ns : plan.idle_ns) {
-      group.push_back({kStart, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
-                         return std::vector<double>{rig->get().start_s(idle_ns, plan.wakes)};
-                       }});
+      group.push_back(
+          {kStart, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
+             const auto storage = hardware::open_storage({.path = path(), .engine = plan.engine});
+             return std::vector<double>{rig->get().round_trip_s(*storage, idle_ns, plan.wakes)};
+           }});
     }
   }
   return groups;

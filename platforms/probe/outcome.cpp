@@ -17,6 +17,8 @@ namespace leanstream::probe {
 namespace {
 
 using calibration::rounded;
+
+constexpr TimeNs kLongIdleNs = 200'000;
 using platform::Source;
 
 std::string date_of(const SampleFile& samples) {
@@ -80,9 +82,12 @@ class Maker {
     all.spread = all.median > 0 ? (*most - *least) / all.median : 0;
     return all;
   }
-  std::vector<std::string> idles() const {
+  // Of threads that have slept for long.
+  std::vector<std::string> long_idles() const {
     std::vector<std::string> all;
-    for (const TimeNs idle_ns : plan_.idle_ns) all.push_back(idle_parameters(idle_ns));
+    for (const TimeNs idle_ns : plan_.idle_ns) {
+      if (idle_ns >= kLongIdleNs) all.push_back(idle_parameters(idle_ns));
+    }
     return all;
   }
 
@@ -93,6 +98,7 @@ class Maker {
   void flash();
   void memory();
   void accelerator();
+  void start();
   void cpu();
   void predictors();
   void state_values();
@@ -234,17 +240,33 @@ void Maker::accelerator() {
   for (const char* name : {"row", "attention_head", "command"}) {
     fitted(name, "what attention and head take beyond their bytes", fit.resident);
   }
-  const Measured start = over(kStart, idles(), "time");
-  p_.accelerator.start_ns = rounded_ns(start.median);
-  measured("accelerator.start",
-           fmt::format("a command after pauses of {} to {} ms, less its work",
-                       seconds(plan_.idle_ns.front()) * 1e3, seconds(plan_.idle_ns.back()) * 1e3),
-           start);
-  p_.accelerator.patience_ns = hardware::patience_ns(plan_.threads);
-  state("accelerator.patience", Source::measured, "what the accelerator is made with");
+  start();
   for (const auto* errors : {&fit.resident, &fit.mlp, &fit.prefill}) {
     outcome_.commands.insert(outcome_.commands.end(), errors->begin(), errors->end());
   }
+}
+
+// The way there and back between threads that sleep, less what the caller takes to wake up. Threads
+// that have just gone to sleep may be faster: up to `patience` they are as if awake.
+void Maker::start() {
+  const double wake_up_s = over(kWakeUp, long_idles(), "time").median;
+  const Measured trip = over(kStart, long_idles(), "time");
+  const double start_s = std::max(0.0, trip.median - wake_up_s);
+  TimeNs patience_ns = hardware::patience_ns(plan_.threads);
+  for (const TimeNs idle_ns : plan_.idle_ns) {
+    const double its_s = samples_.get(kStart, idle_parameters(idle_ns), "time").median - wake_up_s;
+    if (idle_ns < kLongIdleNs && its_s < start_s / 2) patience_ns = std::max(patience_ns, idle_ns);
+  }
+  p_.accelerator.start_ns = rounded_ns(start_s);
+  p_.accelerator.patience_ns = patience_ns;
+  measured("accelerator.start",
+           "a command to threads that sleep since 0.2 ms and more, until its end is seen by a "
+           "thread that slept, less its work and cpu.wake_up",
+           trip);
+  state(
+      "accelerator.patience", Source::measured,
+      "what the accelerator is made with, or as long as threads asleep begin in less than half of "
+      "accelerator.start");
 }
 
 void Maker::cpu() {
@@ -254,7 +276,7 @@ void Maker::cpu() {
     for (const std::int32_t depth : plan_.depths) reads.push_back(read_parameters(bytes, depth));
   }
   const Measured read = over(kStorage, reads, "cpu");
-  const Measured wake_up = over(kWakeUp, idles(), "time");
+  const Measured wake_up = over(kWakeUp, long_idles(), "time");
   const Measured step = samples_.get(kStep, "", "time");
   p_.cpu = {.cores = machine_.processors,
             .bandwidth_bytes_per_s = rounded(one.median),

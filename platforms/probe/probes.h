@@ -20,7 +20,7 @@ inline constexpr const char* kDevice = "device";          // alignment
 inline constexpr const char* kMemory = "memory";          // rate: threads that read a large buffer
 inline constexpr const char* kDecode = "decode";          // attention, mlp, head, and their work
 inline constexpr const char* kPrefill = "prefill";        // attention, mlp
-inline constexpr const char* kStart = "start";            // time
+inline constexpr const char* kStart = "start";            // time: there and back
 inline constexpr const char* kWakeUp = "wake_up";         // time
 inline constexpr const char* kStep = "step";              // time
 inline constexpr const char* kPrediction = "prediction";  // time
@@ -50,7 +50,7 @@ using PathOf = std::function<std::string()>;
 Group storage_probes(const Plan& plan, const PathOf& path);
 Group memory_probes(const Plan& plan);
 // A group for each shape.
-std::vector<Group> accelerator_probes(const Plan& plan);
+std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path);
 Group wake_up_probes(const Plan& plan, const PathOf& path);
 Group step_probes();
 Group prediction_probes(const Plan& plan);

@@ -99,28 +99,30 @@ TEST_F(HostTest, APredictionWakesItsThreadAndIsKeptUntilTheNextWait) {
   });
 }
 
-// Threads of an accelerator that sleep where nothing has come for 50 us.
+// Threads of an accelerator sleep where nothing has come for 50 us, unless they poll.
 TEST(Accelerator, StartsLaterWhenItHasBeenIdleForLong) {
+  using backend::Synchronisation;
   Device device;
   device.platform.accelerator.start_ns = 30'000;
   device.platform.accelerator.patience_ns = 50'000;
-  for (const auto way : {backend::Synchronisation::flags, backend::Synchronisation::device}) {
+  for (const auto& [way, segment_ns] : {std::pair{Synchronisation::flags, TimeNs{7'000}},
+                                        std::pair{Synchronisation::polling, TimeNs{11'000}},
+                                        std::pair{Synchronisation::device, TimeNs{26'000}}}) {
     device.spec.synchronisation = way;
-    const bool patient = way == backend::Synchronisation::flags;
-    in_child([&] {
+    in_child([&, segment_ns = segment_ns] {
       World world(device.spec);
       Commands commands;
-      const TimeNs segment_ns = patient ? 7'000 : 26'000;
       std::vector<Command> two{commands.release(20), commands.release(20)};
       world.submit(two);
-      EXPECT_EQ(drain(world, 2)[2].time_ns, (patient ? 0 : 30'000) + 2 * segment_ns);
+      EXPECT_EQ(drain(world, 2)[2].time_ns, 2 * segment_ns);
       for (const TimeNs idle_ns : {49'000, 51'000}) {
         const TimeNs from = world.now();
         world.wait(from + idle_ns);
         const Command next = commands.release(20);
         world.submit(std::span(&next, 1));
-        const TimeNs start_ns = patient && idle_ns == 49'000 ? 0 : 30'000;
-        EXPECT_EQ(world.wait(kNever)[0].time_ns, from + idle_ns + start_ns + segment_ns);
+        const bool asleep = way != Synchronisation::polling && idle_ns > 50'000;
+        EXPECT_EQ(world.wait(kNever)[0].time_ns,
+                  from + idle_ns + (asleep ? 30'000 : 0) + segment_ns);
       }
     });
   }
