@@ -36,6 +36,8 @@ void Host::submit(std::span<const Command> commands) {
   for (const Command& command : commands) {
     switch (command.kind) {
       case CommandKind::read:
+        reads_.push_back(command.ticket);
+        break;
       case CommandKind::cancel:
       case CommandKind::release:
         break;
@@ -53,17 +55,23 @@ std::span<const Completion> Host::wait(TimeNs deadline) {
     for (const Completion& c : devices_->wait(deadline)) take(c);
     const TimeNs ended = devices_->now();
     const bool slept = awaited_.empty() || ended - waits_from_ns_ > backend::kLookNs;
-    const bool timed_out = batch_.front().status == Status::timed_out;
-    if (slept && !timed_out) collect_until(ended + cpu_.wake_up_ns);
+    if (slept && wake_up_shows()) collect_until(ended + cpu_.wake_up_ns);
   }
   now_ns_ = std::max(now_ns_, devices_->now());
   waits_from_ns_ = now_ns_;
   for (Completion& c : batch_) {
     c.time_ns = now_ns_;
     std::erase(awaited_, c.ticket);
+    std::erase(reads_, c.ticket);
   }
   lent_ = true;
   return batch_;
+}
+
+bool Host::wake_up_shows() const {
+  return std::ranges::none_of(batch_, [this](const Completion& c) {
+    return c.status == Status::timed_out || std::ranges::find(reads_, c.ticket) != reads_.end();
+  });
 }
 
 void Host::clear_lent() {

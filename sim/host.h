@@ -3,7 +3,8 @@
 //
 //   seen at T ── cpu.step ──► commands reach their devices ──► waits: looks for backend::kLookNs if
 //   it needs an answer of a unit (a prediction, an accelerator command other than a release), then
-//   sleeps; who sleeps sees what has ended cpu.wake_up after the end
+//   sleeps; who sleeps sees what has ended cpu.wake_up after the end, or at once where it is a
+//   read: flash.latency has been measured by a thread that slept
 //
 // What ends while the thread is busy is seen when it waits, as one batch. Handing requests over is
 // part of how fast the flash takes them (flash.requests). On a platform that states neither
@@ -32,6 +33,9 @@ class Host final : public backend::Backend {
   std::span<const scheduler::Completion> wait(TimeNs deadline) override;
 
  private:
+  // Whoever slept pays for it, but that of a read is part of the flash's latency, which a thread
+  // has measured that slept too; a deadline is met.
+  bool wake_up_shows() const;
   void clear_lent();
   void collect_until(TimeNs date);  // what ends up to then goes to batch_
   void take(const scheduler::Completion& completion);
@@ -41,6 +45,7 @@ class Host final : public backend::Backend {
   TimeNs now_ns_ = 0;              // of the last batch
   TimeNs waits_from_ns_ = 0;       // its commands are handed over
   std::vector<TicketId> awaited_;  // under way, and answers that the thread needs
+  std::vector<TicketId> reads_;    // under way
   bool lent_ = false;              // the caller has seen batch_
   std::vector<scheduler::Completion> batch_;
   backend::BufferPool<std::uint8_t> codes_;  // what the spans of batch_ point into

@@ -82,11 +82,10 @@ class Maker {
     all.spread = all.median > 0 ? (*most - *least) / all.median : 0;
     return all;
   }
-  // Of threads that have slept for long.
-  std::vector<std::string> long_idles() const {
+  std::vector<std::string> idles(TimeNs from_ns = 0) const {
     std::vector<std::string> all;
     for (const TimeNs idle_ns : plan_.idle_ns) {
-      if (idle_ns >= kLongIdleNs) all.push_back(idle_parameters(idle_ns));
+      if (idle_ns >= from_ns) all.push_back(idle_parameters(idle_ns));
     }
     return all;
   }
@@ -249,8 +248,8 @@ void Maker::accelerator() {
 // The way there and back between threads that sleep, less what the caller takes to wake up. Threads
 // that have just gone to sleep may be faster: up to `patience` they are as if awake.
 void Maker::start() {
-  const double wake_up_s = over(kWakeUp, long_idles(), "time").median;
-  const Measured trip = over(kStart, long_idles(), "time");
+  const double wake_up_s = over(kWakeUp, idles(), "time").median;
+  const Measured trip = over(kStart, idles(kLongIdleNs), "time");
   const double start_s = std::max(0.0, trip.median - wake_up_s);
   TimeNs patience_ns = hardware::patience_ns(plan_.threads);
   for (const TimeNs idle_ns : plan_.idle_ns) {
@@ -276,7 +275,7 @@ void Maker::cpu() {
     for (const std::int32_t depth : plan_.depths) reads.push_back(read_parameters(bytes, depth));
   }
   const Measured read = over(kStorage, reads, "cpu");
-  const Measured wake_up = over(kWakeUp, long_idles(), "time");
+  const Measured wake_up = over(kWakeUp, idles(), "time");
   const Measured step = samples_.get(kStep, "", "time");
   p_.cpu = {.cores = machine_.processors,
             .bandwidth_bytes_per_s = rounded(one.median),

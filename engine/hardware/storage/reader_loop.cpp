@@ -14,11 +14,11 @@ namespace {
 
 constexpr Bytes kArenaBytes = Bytes{64} << 20;
 
-// Slots from one piece to the next: apart, and so far that the arena is one of huge pages, as that
-// of a run is. Reads into small pages are slower.
-std::size_t stride(const LoopSpec& spec, std::size_t most_pieces) {
-  const Bytes bytes = spec.read_bytes * most_pieces * static_cast<Bytes>(spec.depth);
-  return std::max<std::size_t>(2, kArenaBytes / bytes);
+// As large as makes it one of huge pages and larger than caches, as that of a run is.
+Bytes arena_bytes(const LoopSpec& spec, std::size_t most_pieces) {
+  const Bytes under_way = spec.read_bytes * most_pieces * static_cast<Bytes>(spec.depth);
+  const Bytes bytes = std::max(kArenaBytes, 4 * under_way);
+  return bytes / spec.read_bytes * spec.read_bytes;
 }
 
 }  // namespace
@@ -28,10 +28,9 @@ ReaderLoop::ReaderLoop(const LoopSpec& spec, const std::string& engine,
     : spec_(spec),
       pieces_(std::move(pieces)),
       most_pieces_(static_cast<std::size_t>(*std::ranges::max_element(pieces_))),
-      stride_(stride(spec, most_pieces_)),
       blocks_(ImageFile(spec.path).size_bytes() / spec.read_bytes),
-      memory_(aligned_memory(spec.read_bytes * most_pieces_ * depth() * stride_, 4096)),
-      arena_(memory_.get(), spec.read_bytes * most_pieces_ * depth() * stride_),
+      memory_(aligned_memory(arena_bytes(spec, most_pieces_), 4096)),
+      arena_(memory_.get(), arena_bytes(spec, most_pieces_)),
       storage_(open_storage(
           {.path = spec.path, .engine = engine, .depth = spec.depth, .arena = arena_})),
       reader_({.storage = storage_.get(),
@@ -80,6 +79,15 @@ std::size_t ReaderLoop::place_of(TicketId ticket) const {
   return static_cast<std::size_t>(at - reads_.begin());
 }
 
+// Every other one, then those in between: no two neighbours for a request.
+SlotId ReaderLoop::next_slot() {
+  const auto slots = static_cast<SlotId>(arena_.size() / spec_.read_bytes);
+  const SlotId slot = next_slot_;
+  next_slot_ += 2;
+  if (next_slot_ >= slots) next_slot_ = 1 - next_slot_ % 2;
+  return slot;
+}
+
 void ReaderLoop::post(std::size_t place) {
   Read& read = reads_[place];
   const auto pieces =
@@ -90,9 +98,7 @@ void ReaderLoop::post(std::size_t place) {
   read.slots.resize(count);
   std::iota(read.blocks.begin(), read.blocks.end(),
             static_cast<BlockId>(random_.next_below(blocks_ - count + 1)));
-  for (std::size_t i = 0; i < count; ++i) {
-    read.slots[i] = static_cast<SlotId>((place * most_pieces_ + i) * stride_);
-  }
+  for (SlotId& slot : read.slots) slot = next_slot();
   reader_.submit({.ticket = read.ticket,
                   .layer = 0,
                   .merge_blocks = pieces,

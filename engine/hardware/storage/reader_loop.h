@@ -17,7 +17,7 @@ namespace leanstream::hardware {
 class ReaderLoop {
  public:
   // A request is of as many neighbours of spec.read_bytes as one of `pieces` says, by chance; each
-  // goes to a place of its own in an arena like that of a run.
+  // goes to a place of its own in an arena like that of a run, all of which is used in turn.
   // Throws UserError when the file cannot be opened so.
   ReaderLoop(const LoopSpec& spec, const std::string& engine,
              std::vector<std::int32_t> pieces = {1});
@@ -37,12 +37,12 @@ class ReaderLoop {
 
   std::size_t depth() const { return static_cast<std::size_t>(spec_.depth); }
   std::size_t place_of(TicketId ticket) const;
+  SlotId next_slot();
   void post(std::size_t place);
 
   LoopSpec spec_;
   std::vector<std::int32_t> pieces_;
   std::size_t most_pieces_;
-  std::size_t stride_;  // slots between pieces
   Bytes blocks_;
   AlignedMemory memory_;
   std::span<std::byte> arena_;
@@ -51,6 +51,7 @@ class ReaderLoop {
   std::vector<Read> reads_;
   RandomStream random_;
   TicketId last_ticket_ = 0;
+  SlotId next_slot_ = 0;
   LoopResult result_;
 };
 
