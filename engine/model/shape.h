@@ -16,8 +16,8 @@ struct ModelShape {
   std::int32_t heads = 0;
   std::int32_t kv_heads = 0;
   std::int32_t vocab = 0;
-  bool tied_embeddings = false;   // the head reuses the embedding table
-  double bytes_per_weight = 2.0;  // f16
+  bool tied_embeddings = false;                       // the head reuses the embedding table
+  double bytes_per_weight = 2.0;                      // f16
   std::optional<double> resident_bytes_per_weight{};  // of what is no MLP; absent: the same
 
   std::int32_t head_dim() const { return hidden / heads; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the images and the trace of the two validations under build/: 3.5 GB, on the flash that is to
-# be measured. What is there stays.
+# Makes the images and the trace of the two validations under build/: 3.5 GB, on the flash that is
+# to be measured. What is there stays.
 #   experiments/validation/prepare.sh [PROGRAM]     default: build/release's
 set -euo pipefail
 cd "$(dirname "$0")/../.."
