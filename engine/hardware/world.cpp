@@ -149,14 +149,15 @@ void World::collect() {
                       .not_read = e.not_read,
                       .request_ns = e.request_ns});
   }
+  // A unit without work is not looked at: what it writes is in another processor's cache.
   ended_.clear();
-  accelerator_->poll(ended_);
+  if (!computing_.empty()) accelerator_->poll(ended_);
   for (const Ended& e : ended_) {
     ended_ticket_ = e.ticket;
     add(e);
   }
   Completion prediction;
-  if (predictions_->poll(prediction.ticket, prediction.scores)) {
+  if (predicting_ && predictions_->poll(prediction.ticket, prediction.scores)) {
     predicting_ = false;
     batch_.push_back(prediction);
   }
