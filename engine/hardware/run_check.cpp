@@ -55,21 +55,6 @@ void check_source(const model::FlashImage& image, const backend::WorldSpec& spec
                   info.source_hash.empty() ? "no model" : info.source_hash, weights);
 }
 
-transformer::LlamaShape llama_shape(const model::ModelShape& shape, TokenId tokens) {
-  transformer::LlamaShape llama;
-  llama.layers = shape.layers;
-  llama.hidden = shape.hidden;
-  llama.ffn = shape.ffn;
-  llama.heads = shape.heads;
-  llama.kv_heads = shape.kv_heads;
-  llama.head_size = llama.rope_size = shape.head_dim();
-  llama.vocab = shape.vocab;
-  llama.context = tokens;
-  llama.rope_base = 10'000;
-  llama.norm_epsilon = 1e-5;
-  return llama;
-}
-
 void check_weights(const std::string& path, const transformer::LlamaShape& shape,
                    const backend::WorldSpec& spec) {
   if (shape.layers != spec.shape.layers || shape.hidden != spec.shape.hidden ||
@@ -109,7 +94,7 @@ transformer::Decoder make_decoder(const backend::WorldSpec& spec) {
   const std::string& weights = spec.hardware->weights;
   transformer::Decoder decoder;
   if (weights.empty()) {
-    decoder = transformer::random_decoder(llama_shape(spec.shape, spec.tokens),
+    decoder = transformer::random_decoder(transformer::llama_shape(spec.shape, spec.tokens),
                                           transformer::TensorType::kQ8_0, spec.seed);
   } else {
     const transformer::GgufFile file(weights);  // closed when the parts are copied

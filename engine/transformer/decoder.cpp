@@ -118,6 +118,21 @@ Decoder read_decoder(const GgufFile& file) {
   return out;
 }
 
+LlamaShape llama_shape(const model::ModelShape& shape, TokenId context) {
+  LlamaShape llama;
+  llama.layers = shape.layers;
+  llama.hidden = shape.hidden;
+  llama.ffn = shape.ffn;
+  llama.heads = shape.heads;
+  llama.kv_heads = shape.kv_heads;
+  llama.head_size = llama.rope_size = shape.head_dim();
+  llama.vocab = shape.vocab;
+  llama.context = context;
+  llama.rope_base = 10'000;
+  llama.norm_epsilon = 1e-5;
+  return llama;
+}
+
 Decoder random_decoder(const LlamaShape& shape, TensorType type, std::uint64_t seed) {
   RandomWeights random(type, seed);
   const std::vector<float> ones(static_cast<std::size_t>(shape.hidden), 1.0F);

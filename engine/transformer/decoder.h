@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/base/types.h"
+#include "engine/model/shape.h"
 #include "engine/transformer/gguf.h"
 #include "engine/transformer/kernels.h"
 #include "engine/transformer/model.h"
@@ -44,6 +45,10 @@ struct Decoder {
 
 // Copies out of the file. Throws UserError as Model does.
 Decoder read_decoder(const GgufFile& file);
+
+// Of a model of which its shape alone is known, for up to `context` tokens: rotation and norm as is
+// usual.
+LlamaShape llama_shape(const model::ModelShape& shape, TokenId context);
 
 // Seeded weights of variance 1 ÷ columns, of type f16 or q8_0.
 Decoder random_decoder(const LlamaShape& shape, TensorType type, std::uint64_t seed);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/check.h"
+#include "engine/base/median.h"
 
 namespace leanstream::validate {
 namespace {
@@ -46,13 +47,6 @@ const std::vector<std::string>& compared_metrics() {
       "tokens_per_s", "tpot_ms_mean",      "tpot_ms_p50",      "tpot_ms_p90",  "tpot_ms_p99",
       "bytes_read",   "miss_ratio_demand", "miss_ratio_final", "overlap_ratio"};
   return names;
-}
-
-double median(Values values) {
-  LEANSTREAM_CHECK(!values.empty(), "a median of nothing");
-  std::ranges::sort(values);
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
 std::optional<double> half_range(const Values& values) {

@@ -12,7 +12,6 @@ namespace leanstream::validate {
 // What is compared, by their names in results.csv.
 const std::vector<std::string>& compared_metrics();
 
-double median(std::vector<double> values);  // of at least one; the mean of the middle two
 // (largest − smallest) ÷ 2 ÷ median: what repeated runs leave open. Nothing when the median is 0.
 std::optional<double> half_range(const std::vector<double>& values);
 // The least bound that nine of ten keep, by nearest rank; of at least one value.

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "engine/base/error.h"
+#include "engine/base/median.h"
 #include "engine/base/random.h"
 #include "engine/hardware/storage/aligned_memory.h"
 #include "engine/hardware/storage/image_file.h"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/base/median.h"
 #include "platforms/calibration/closed_loop.h"
 #include "platforms/calibration/simplex.h"
 
@@ -15,12 +16,6 @@ namespace leanstream::calibration {
 namespace {
 
 constexpr std::size_t kFewestCells = 6;
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
-}
 
 // What the model can be: which of its parts are there.
 struct Form {

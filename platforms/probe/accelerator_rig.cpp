@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/base/check.h"
+#include "engine/base/median.h"
 #include "engine/hardware/accelerator/part_queue.h"
 #include "engine/hardware/accelerator/registry.h"
 #include "engine/transformer/pack.h"
@@ -22,18 +23,14 @@ constexpr std::uint64_t kSeed = 1;
 constexpr Bytes kPageBytes = 4096;
 
 transformer::LlamaShape llama_shape(const Shape& shape) {
-  transformer::LlamaShape llama;
-  llama.layers = shape.layers;
-  llama.hidden = shape.hidden;
-  llama.ffn = shape.ffn;
-  llama.heads = shape.heads;
-  llama.kv_heads = shape.kv_heads;
-  llama.head_size = llama.rope_size = shape.hidden / shape.heads;
-  llama.vocab = shape.vocab;
-  llama.context = 1 << 16;
-  llama.rope_base = 10'000;
-  llama.norm_epsilon = 1e-5;
-  return llama;
+  const model::ModelShape model{.name = shape.text(),
+                                .layers = shape.layers,
+                                .hidden = shape.hidden,
+                                .ffn = shape.ffn,
+                                .heads = shape.heads,
+                                .kv_heads = shape.kv_heads,
+                                .vocab = shape.vocab};
+  return transformer::llama_shape(model, 1 << 16);
 }
 
 // Blocks of a layer in random order, the first share of them, cut into segments.
@@ -112,7 +109,8 @@ class AcceleratorRig::Drive {
     std::vector<double> wall_s, work_s;
 
     CommandTime median() const {
-      return wall_s.empty() ? CommandTime{} : CommandTime{median_of(wall_s), median_of(work_s)};
+      return wall_s.empty() ? CommandTime{}
+                            : CommandTime{leanstream::median(wall_s), leanstream::median(work_s)};
     }
   };
 
@@ -240,7 +238,7 @@ double AcceleratorRig::round_trip_s(hardware::Storage& storage, TimeNs idle_ns, 
     }
     drive.head(t);
   }
-  return median_of(std::move(trips));
+  return median(std::move(trips));
 }
 
 }  // namespace leanstream::probe

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/median.h"
 #include "platforms/probe/fit_times.h"
 #include "platforms/probe/probes.h"
 #include "platforms/probe/shape_costs.h"
@@ -59,9 +60,9 @@ Times resident_times(const Plan& plan, const SampleFile& samples) {
     }
     all.add("attention " + name_of(shape),
             {attention_bytes(shape), attention_rows(shape), static_cast<double>(shape.heads), 1},
-            median_of(attention));
+            median(attention));
     all.add(fmt::format("head {} x {} by {}", shape.hidden, shape.vocab, shape.block_neurons),
-            {head_bytes(shape), static_cast<double>(shape.vocab), 0, 1}, median_of(head));
+            {head_bytes(shape), static_cast<double>(shape.vocab), 0, 1}, median(head));
   }
   return all;
 }
@@ -122,7 +123,7 @@ TimeNs rounded_ns(double s) {
 std::string errors_text(const std::vector<CommandError>& errors) {
   std::vector<double> sizes;
   for (const CommandError& one : errors) sizes.push_back(std::abs(one.error));
-  return fmt::format("median error {:.1f} %, worst {:.1f} %", 100 * median_of(sizes),
+  return fmt::format("median error {:.1f} %, worst {:.1f} %", 100 * median(sizes),
                      100 * *std::max_element(sizes.begin(), sizes.end()));
 }
 

@@ -1,6 +1,7 @@
 // Products of as many bytes as the predictors of the paper read, on the thread that predicts.
 #include <memory>
 
+#include "engine/base/median.h"
 #include "engine/hardware/accelerator/part_queue.h"
 #include "engine/hardware/prediction_unit.h"
 #include "platforms/probe/probes.h"
@@ -34,7 +35,7 @@ double prediction_s(const PredictionSize& size, int times) {
     }
     all.push_back(seconds(steady_ns() - from_ns));
   }
-  return median_of(std::move(all));
+  return median(std::move(all));
 }
 
 }  // namespace

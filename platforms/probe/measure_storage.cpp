@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/base/check.h"
+#include "engine/base/median.h"
 #include "engine/hardware/accelerator/part_queue.h"
 #include "engine/hardware/storage/image_file.h"
 #include "engine/hardware/storage/reader_loop.h"
@@ -58,7 +59,7 @@ double wake_up_s(const hardware::StorageSpec& spec, TimeNs idle_ns, int times) {
     if (called_ns.load() - entered_ns > idle_ns / 2) asleep.push_back(all.back());
   }
   caller.join();
-  return median_of(asleep.empty() ? std::move(all) : std::move(asleep));
+  return median(asleep.empty() ? std::move(all) : std::move(asleep));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include "engine/base/median.h"
 #include "engine/hardware/accelerator/cpu_accelerator.h"
 #include "platforms/calibration/closed_loop.h"
 #include "platforms/calibration/platform_yaml.h"
@@ -78,7 +79,7 @@ class Maker {
       all.count += m.count;
     }
     const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    all.median = median_of(values);
+    all.median = median(values);
     all.spread = all.median > 0 ? (*most - *least) / all.median : 0;
     return all;
   }
@@ -142,7 +143,7 @@ void Maker::pieces() {
     all.count += rate.count;
     all.spread = std::max(all.spread, rate.spread);
   }
-  p_.flash.piece_bytes = static_cast<Bytes>(std::llround(rounded(median_of(costs))));
+  p_.flash.piece_bytes = static_cast<Bytes>(std::llround(rounded(median(costs))));
   measured("flash.piece",
            fmt::format("requests of {} KiB into {} places, beyond what one into one takes",
                        static_cast<Bytes>(bytes) >> 10, plan_.pieces),
@@ -317,12 +318,9 @@ void Maker::predictors() {
 void Maker::state_values() {
   const config::Json values = platform::table().write(p_);
   for (platform::Provenance& figure : outcome_.figures) {
-    const config::Json* at = &values;
-    for (std::size_t from = 0, to = 0; to != std::string::npos; from = to + 1) {
-      to = figure.name.find('.', from);
-      at = &at->at(figure.name.substr(from, to - from));
-    }
-    figure.value = config::plain_text(*at);
+    std::string at = "/" + figure.name;
+    std::ranges::replace(at, '.', '/');
+    figure.value = config::plain_text(values.at(config::Json::json_pointer(at)));
   }
 }
 

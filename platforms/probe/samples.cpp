@@ -17,6 +17,7 @@
 #include "engine/base/atomic_file.h"
 #include "engine/base/check.h"
 #include "engine/base/error.h"
+#include "engine/base/median.h"
 
 namespace leanstream::probe {
 namespace {
@@ -44,13 +45,6 @@ std::optional<Sample> parse_line(const std::string& line) {
 }
 
 }  // namespace
-
-double median_of(std::vector<double> values) {
-  LEANSTREAM_CHECK(!values.empty(), "the median of nothing");
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
-}
 
 SampleFile::SampleFile(std::string path, const std::string& origin, bool fresh)
     : path_(std::move(path)) {
@@ -130,8 +124,8 @@ std::optional<Measured> SampleFile::find(const std::string& what, const std::str
   for (const auto& [repetition, value] : by_repetition) values.push_back(value);
   if (values.empty()) return std::nullopt;
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
-  const double median = median_of(values);
-  return Measured{median, median > 0 ? (*most - *least) / median : 0, values.size()};
+  const double middle = median(values);
+  return Measured{middle, middle > 0 ? (*most - *least) / middle : 0, values.size()};
 }
 
 Measured SampleFile::get(const std::string& what, const std::string& parameters,

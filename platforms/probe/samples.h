@@ -31,9 +31,6 @@ struct Measured {
   std::size_t count = 0;
 };
 
-// Of non-empty values.
-double median_of(std::vector<double> values);
-
 class SampleFile {
  public:
   // Takes the samples that are there; what an interrupted write left at the end goes. `origin` is

@@ -1,6 +1,7 @@
 // What a validation works out from its tables, by hand.
 #include <gmock/gmock.h>
 
+#include "engine/base/median.h"
 #include "experiments/run/results.h"
 #include "experiments/validate/ablation.h"
 #include "experiments/validate/bundle.h"
