@@ -33,6 +33,7 @@ Flash::Flash(const backend::WorldSpec& spec)
                               : static_cast<std::int32_t>(spec.platform->flash.merge_bytes /
                                                           spec.geometry.block_bytes)),
       time_(spec.faults),
+      pauses_(spec.platform->flash, spec.seed),
       bandwidth_(peak(spec.platform->flash)) {
   LEANSTREAM_CHECK(device_.queue_depth >= 1, "a flash device without a queue");
   LEANSTREAM_CHECK(block_bytes_ > 0, "blocks without bytes");
@@ -69,12 +70,15 @@ void Flash::submit(const Command& command, double now_s) {
 }
 
 double Flash::pieces_bytes(const Command& read, std::size_t first, std::size_t count) const {
-  if (device_.piece_bytes == 0 || read.slots.empty()) return 0;
+  if (device_.piece_bytes == 0 && device_.merge_overhead_bytes == 0) return 0;
   Bytes pieces = 0;
-  for (std::size_t i = first + 1; i < first + count; ++i) {
-    pieces += read.slots[i] != read.slots[i - 1] + 1;
+  if (!read.slots.empty()) {
+    for (std::size_t i = first + 1; i < first + count; ++i) {
+      pieces += read.slots[i] != read.slots[i - 1] + 1;
+    }
   }
-  return static_cast<double>(pieces * device_.piece_bytes);
+  const Bytes merged = (count - 1) / static_cast<std::size_t>(read.merge_blocks);
+  return static_cast<double>(pieces * device_.piece_bytes + merged * device_.merge_overhead_bytes);
 }
 
 void Flash::cancel(TicketId target, double now_s) {

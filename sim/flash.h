@@ -6,13 +6,17 @@
 #include <vector>
 
 #include "engine/backend/world.h"
+#include "engine/platform/flash_model.h"
 #include "engine/platform/flash_reach.h"
 #include "engine/scheduler/command.h"
 #include "engine/scheduler/completion.h"
 #include "sim/bus.h"
-#include "sim/flash_model.h"
+#include "sim/pauses.h"
 
 namespace leanstream::sim {
+
+using platform::Pace;
+using platform::ReadLoad;
 
 inline constexpr std::int32_t kLanes = 16;  // lanes are 0 … 15
 
@@ -66,12 +70,18 @@ class Flash : public BusUser {
   void clear_ended() { ended_.clear(); }
   void give_back(Read* read) { free_.push_back(read); }
 
-  double demand() const final { return stalled_ ? 0.0 : device_demand(); }
+  double demand() const final { return stalled_ || pauses_.now() ? 0.0 : device_demand(); }
   void set_share(double bytes_per_s, double now_s) final {
+    pauses_.set_moving(bytes_per_s > 0, now_s);
     set_device_share(bytes_per_s, time_.to_device(now_s));
   }
-  double next_s() const final { return time_.from_device(next_device_s()); }
-  void advance(double now_s) final { advance_device(time_.to_device(now_s)); }
+  double next_s() const final {
+    return std::min(time_.from_device(next_device_s()), pauses_.next_s());
+  }
+  void advance(double now_s) final {
+    advance_device(time_.to_device(now_s));
+    pauses_.advance(now_s);
+  }
 
  protected:
   virtual void enqueue(Read& read, double now_s) = 0;
@@ -104,7 +114,7 @@ class Flash : public BusUser {
   const platform::Flash& device() const { return device_; }
 
  private:
-  // Of blocks that are no neighbours in memory.
+  // Of blocks that are no neighbours in memory, and of requests that the system merged.
   double pieces_bytes(const scheduler::Command& read, std::size_t first, std::size_t count) const;
 
   platform::Flash device_;
@@ -113,6 +123,7 @@ class Flash : public BusUser {
   bool can_fail_;
   std::int32_t merge_blocks_;  // by the system; a fault is of one request, so not where they occur
   StallTime time_;
+  Pauses pauses_;
   bool stalled_ = false;
   double bandwidth_;  // min(bandwidth, link) with what a collapse leaves of it
   std::vector<std::unique_ptr<Read>> reads_;

@@ -24,7 +24,7 @@ std::span<const T> kept(std::span<const T> values, backend::BufferPool<T>& pool)
 }  // namespace
 
 bool host_takes_time(const platform::Cpu& cpu) {
-  return cpu.step_ns > 0 || cpu.wake_up_ns > 0;
+  return cpu.step_ns > 0 || cpu.wake_up_ns > 0 || cpu.hand_over_ns > 0;
 }
 
 Host::Host(const backend::WorldSpec& spec, std::unique_ptr<backend::Backend> devices)
@@ -37,6 +37,10 @@ void Host::submit(std::span<const Command> commands) {
     switch (command.kind) {
       case CommandKind::read:
         reads_.push_back(command.ticket);
+        break;
+      case CommandKind::predict:
+        predictions_.push_back(command.ticket);
+        awaited_.push_back(command.ticket);
         break;
       case CommandKind::cancel:
       case CommandKind::release:
@@ -55,7 +59,7 @@ std::span<const Completion> Host::wait(TimeNs deadline) {
     for (const Completion& c : devices_->wait(deadline)) take(c);
     const TimeNs ended = devices_->now();
     const bool slept = awaited_.empty() || ended - waits_from_ns_ > backend::kLookNs;
-    if (slept && wake_up_shows()) collect_until(ended + cpu_.wake_up_ns);
+    if (slept) collect_until(ended + wake_up_ns());
   }
   now_ns_ = std::max(now_ns_, devices_->now());
   waits_from_ns_ = now_ns_;
@@ -63,15 +67,23 @@ std::span<const Completion> Host::wait(TimeNs deadline) {
     c.time_ns = now_ns_;
     std::erase(awaited_, c.ticket);
     std::erase(reads_, c.ticket);
+    std::erase(predictions_, c.ticket);
   }
   lent_ = true;
   return batch_;
 }
 
-bool Host::wake_up_shows() const {
-  return std::ranges::none_of(batch_, [this](const Completion& c) {
-    return c.status == Status::timed_out || std::ranges::find(reads_, c.ticket) != reads_.end();
-  });
+TimeNs Host::wake_up_ns() const {
+  TimeNs wake_up_ns = cpu_.hand_over_ns;
+  for (const Completion& c : batch_) {
+    if (c.status == Status::timed_out || std::ranges::find(reads_, c.ticket) != reads_.end()) {
+      return 0;
+    }
+    if (std::ranges::find(predictions_, c.ticket) == predictions_.end()) {
+      wake_up_ns = cpu_.wake_up_ns;
+    }
+  }
+  return wake_up_ns;
 }
 
 void Host::clear_lent() {

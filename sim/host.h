@@ -3,8 +3,9 @@
 //
 //   seen at T ── cpu.step ──► commands reach their devices ──► waits: looks for backend::kLookNs if
 //   it needs an answer of a unit (a prediction, an accelerator command other than a release), then
-//   sleeps; who sleeps sees what has ended cpu.wake_up after the end, or at once where it is a
-//   read: flash.latency has been measured by a thread that slept
+//   sleeps; who sleeps sees what has ended cpu.wake_up after the end; a prediction cpu.hand_over
+//   after it, as its thread has just been at work on this processor; a read at once, since
+//   flash.latency has been measured by a thread that slept
 //
 // What ends while the thread is busy is seen when it waits, as one batch. Handing requests over is
 // part of how fast the flash takes them (flash.requests). On a platform that states neither
@@ -33,9 +34,9 @@ class Host final : public backend::Backend {
   std::span<const scheduler::Completion> wait(TimeNs deadline) override;
 
  private:
-  // Whoever slept pays for it, but that of a read is part of the flash's latency, which a thread
-  // has measured that slept too; a deadline is met.
-  bool wake_up_shows() const;
+  // What whoever slept pays for batch_. That of a read is part of the flash's latency, which a
+  // thread has measured that slept too; a deadline is met.
+  TimeNs wake_up_ns() const;
   void clear_lent();
   void collect_until(TimeNs date);  // what ends up to then goes to batch_
   void take(const scheduler::Completion& completion);
@@ -46,7 +47,8 @@ class Host final : public backend::Backend {
   TimeNs waits_from_ns_ = 0;       // its commands are handed over
   std::vector<TicketId> awaited_;  // under way, and answers that the thread needs
   std::vector<TicketId> reads_;    // under way
-  bool lent_ = false;              // the caller has seen batch_
+  std::vector<TicketId> predictions_;
+  bool lent_ = false;  // the caller has seen batch_
   std::vector<scheduler::Completion> batch_;
   backend::BufferPool<std::uint8_t> codes_;  // what the spans of batch_ point into
   backend::BufferPool<BlockId> blocks_;

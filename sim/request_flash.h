@@ -1,12 +1,12 @@
-// Every single device request, as flash_model.h describes the device.
+// Every single device request, as engine/platform/flash_model.h describes the device.
 //
 // The controller takes from the lanes in turn (round robin, as NVMe arbitrates its queues), each
 // up to queue_depth requests in the device. A read that finds its lane empty pays the workers'
 // overhead first. Channels share what the flash gets of the bus equally, each up to
 // stream_bandwidth, and take requests in the order in which the device took them.
 //
-// A refined device (flash_model.h) serves all requests whose latency is over, and tells the ends of
-// a group together.
+// A refined device (engine/platform/flash_model.h) serves all requests whose latency is over, and
+// tells the ends of a group together.
 //
 // Taking is no event of its own: with a slot free, its date is known before it comes and matters
 // only the least latency later, or when a read is submitted or cancelled. A request costs two

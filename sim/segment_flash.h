@@ -1,4 +1,4 @@
-// A read command as a whole, by the closed form of flash_model.h.
+// A read command as a whole, by the closed form of engine/platform/flash_model.h.
 //
 // Reads of a lane are served in order, one flow at a time: the latency as its delay, then its bytes
 // at the mean rate of its requests. A read of n requests that was submitted at `from` (with the

@@ -49,7 +49,7 @@ World::World(const backend::WorldSpec& spec)
     : spec_(spec),
       flash_(make_flash(spec)),
       accelerator_(ended_, accelerator_start(spec)),
-      processor_(ended_, {seconds(spec.platform->cpu.wake_up_ns)}),
+      processor_(ended_, {seconds(spec.platform->cpu.hand_over_ns)}),
       bus_(spec.platform->memory.bandwidth_bytes_per_s, {flash_.get(), &accelerator_, &processor_}),
       scores_(spec),
       clock_(*this) {

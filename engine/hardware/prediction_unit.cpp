@@ -19,10 +19,11 @@ PredictionUnit::PredictionUnit(const backend::WorldSpec& spec, std::function<voi
   weights_.type = transformer::TensorType::kF16;
   weights_.columns = spec.shape.hidden;
   const std::size_t row = transformer::row_bytes(weights_.type, weights_.columns);
-  weights_.rows = static_cast<std::int64_t>(spec.prediction.bytes / row);
+  const auto rows = static_cast<std::int64_t>(spec.prediction.bytes / row);
+  weights_.rows = rows * spec.shape.layers;
   // Every byte is written, so that reading it is reading memory and not one page of zeros.
   weights_.bytes.assign(static_cast<std::size_t>(weights_.rows) * row, std::byte{1});
-  y_.resize(static_cast<std::size_t>(weights_.rows));
+  y_.resize(static_cast<std::size_t>(rows));
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -67,10 +68,11 @@ void PredictionUnit::serve() {
 }
 
 void PredictionUnit::predict() {
-  if (weights_.rows > 0) {
+  if (!y_.empty()) {
     const ConstRows x{x_.data(), 1, weights_.columns, weights_.columns};
-    transformer::multiply_rows(weights_, 0, weights_.rows, x,
-                               MutableRows{y_.data(), 1, weights_.rows, weights_.rows});
+    const auto rows = std::ssize(y_);
+    transformer::multiply_rows(weights_, command_.layer * rows, rows, x,
+                               MutableRows{y_.data(), 1, rows, rows});
   }
   if (!live_) predictor_->predict(command_.token, command_.layer, command_.feature, codes_);
 }

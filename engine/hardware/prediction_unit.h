@@ -16,7 +16,7 @@ namespace leanstream::hardware {
 
 // Test predictors cost nothing real, so each prediction is accompanied by a product with as many
 // bytes of weights as the predictor it stands for would read (WorldSpec::prediction). In a live run
-// the product is all that the thread does.
+// the product is all that the thread does. Each layer has weights of its own.
 class PredictionUnit {
  public:
   // `wake` is called when a prediction has ended.
@@ -43,7 +43,7 @@ class PredictionUnit {
   const policy::Predictor* predictor_;
   bool live_;
   std::function<void()> wake_;
-  transformer::StoredMatrix weights_;  // of the product
+  transformer::StoredMatrix weights_;  // of the products, layer by layer
   std::vector<float> x_, y_;
   scheduler::Command command_;
   std::vector<std::uint8_t> codes_;

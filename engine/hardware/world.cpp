@@ -134,7 +134,9 @@ void World::submit(std::span<const Command> commands) {
       default:
         computing_.push_back(command);
         accelerator_->submit(command);
-        if (command.kind != CommandKind::release) awaited_ = command.ticket;
+        if (command.kind != CommandKind::release && command.kind != CommandKind::begin_layer) {
+          awaited_ = command.ticket;
+        }
     }
   }
   reader_->flush();
@@ -169,6 +171,12 @@ bool World::looks() const {
   return predicting_ || awaited_ > ended_ticket_;
 }
 
+// Nothing is under way but the opening of a layer, of whose end nobody is told.
+bool World::only_opens() const {
+  return computing_.size() == 1 && computing_[0].kind == CommandKind::begin_layer && !predicting_ &&
+         reader_->idle();
+}
+
 // Of the accelerator.
 void World::add(const Ended& e) {
   LEANSTREAM_CHECK(!computing_.empty() && computing_.front().ticket == e.ticket,
@@ -200,7 +208,8 @@ std::span<const Completion> World::wait(TimeNs deadline) {
   const TimeNs entered = at;
   for (; batch_.empty(); at = now()) {
     const TimeNs left = deadline == kNever ? kNever : std::max<TimeNs>(deadline - at, 0);
-    storage_->wait(looks() && at - entered < look_ns_ ? 0 : left);
+    const bool stays_awake = (looks() && at - entered < look_ns_) || only_opens();
+    storage_->wait(stays_awake ? 0 : left);
     collect();
     if (batch_.empty() && left == 0) batch_.push_back({.status = Status::timed_out});
   }

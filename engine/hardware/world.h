@@ -47,6 +47,7 @@ class World final : public backend::Backend {
   void start_accelerator();
   void collect();  // what has ended goes to batch_
   bool looks() const;
+  bool only_opens() const;
   Facts gather_facts() const;
   void add(const Ended& ended);
   // The run's clock stands still while it is done.

@@ -11,8 +11,8 @@
 namespace leanstream::platform {
 
 // One request of s bytes, alone: latency + s ÷ stream_bandwidth. Many: at most `bandwidth` bytes,
-// `requests_per_s` requests a second, `queue_depth` requests in service. The last six refine that;
-// their defaults change nothing. sim/flash_model.h says how they act.
+// `requests_per_s` requests a second, `queue_depth` requests in service. The last nine refine
+// that; their defaults change nothing. flash_model.h says how they act.
 struct Flash {
   double bandwidth_bytes_per_s = 0;
   double stream_bandwidth_bytes_per_s = 0;
@@ -28,7 +28,10 @@ struct Flash {
   std::int32_t batch = 1;                 // requests whose ends are told together, at most
   double spread = 0;                      // σ of the log-normal factor of latency and transfer
   Bytes piece_bytes = 0;                  // the same for each further place in memory that it fills
+  TimeNs pause_ns = 0;                    // how long it answers nobody, now and then
+  TimeNs pause_every_ns = 0;              // so much time of transfers lies between, on average
   Bytes merge_bytes = 0;                  // neighbours of a read are one request, up to so many
+  Bytes merge_overhead_bytes = 0;         // what each of them but the first costs the transfer
 
   // Requests in service for each of so many lanes when all are busy.
   std::int32_t lane_depth(std::int32_t lanes) const {
@@ -66,8 +69,9 @@ struct Cpu {
   double bandwidth_bytes_per_s = 0;  // what one core can draw from the bus
   // Of all cores: one device read, from its submission to its completion.
   std::optional<TimeNs> read_request_ns{};
-  TimeNs wake_up_ns = 0;  // from an event until the thread that slept for it runs
-  TimeNs step_ns = 0;     // the scheduler's own, from answers seen to commands handed over
+  TimeNs wake_up_ns = 0;    // from an event until the thread that slept for it runs
+  TimeNs hand_over_ns = 0;  // the same where another thread of this processor was just at work
+  TimeNs step_ns = 0;       // the scheduler's own, from answers seen to commands handed over
 };
 
 // What one prediction costs, measured at a reference shape and scaled by hidden · ffn.

@@ -62,9 +62,18 @@ const Table<Flash>& flash_table() {
       number("spread", &Flash::spread,
              "sigma of the log-normal factor of latency and transfer; its mean is 1")
           .range(0, 2),
+      quantity("pause", &Flash::pause_ns, Dimension::time,
+               "how long the device answers nobody, now and then; 0: it never does that")
+          .range(0, 1e9),
+      quantity("pause_every", &Flash::pause_every_ns, Dimension::time,
+               "mean time of transfers between two pauses")
+          .range(0, 3.6e12),
       quantity("merge", &Flash::merge_bytes, Dimension::bytes,
                "the system makes neighbours of a read one request, up to so many bytes; 0: never")
-          .range(0, 1 << 30)};
+          .range(0, 1 << 30),
+      quantity("merge_overhead", &Flash::merge_overhead_bytes, Dimension::bytes,
+               "what each further request of them costs the transfer besides its bytes")
+          .range(0, 1 << 24)};
   return t;
 }
 
@@ -146,6 +155,9 @@ const Table<Cpu>& cpu_table() {
           .range(0, 1e9),
       quantity("wake_up", &Cpu::wake_up_ns, Dimension::time,
                "from an event until the thread that slept for it runs")
+          .range(0, 1e9),
+      quantity("hand_over", &Cpu::hand_over_ns, Dimension::time,
+               "from a thread to another one as it goes to sleep itself: to predictions and back")
           .range(0, 1e9),
       quantity("step", &Cpu::step_ns, Dimension::time,
                "the scheduler's own, from answers seen to commands handed over")

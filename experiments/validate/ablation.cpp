@@ -28,8 +28,10 @@ const std::vector<Row>& rows() {
       {"bandwidth grows with bytes in flight", {{"flash.span", "0 B"}}},
       {"ends told together", {{"flash.batch", "1"}}},
       {"spread of latency and transfer", {{"flash.spread", "0"}}},
+      {"pauses of flash", {{"flash.pause", "0 us"}}},
       {"places in memory that a request fills", {{"flash.piece", "0 B"}}},
       {"neighbours as one request", {{"flash.merge", "0 B"}}},
+      {"cost of a merged request", {{"flash.merge_overhead", "0 B"}}},
       {"overhead of an I/O segment", {{"flash.io_segment_overhead", "0 us"}}},
       {"bus sharing", {{"memory.bandwidth", "1000000 GB/s"}}},
       {"limit of operations", {{"accelerator.compute", "1000000 TFLOPS"}}},
@@ -47,6 +49,7 @@ const std::vector<Row>& rows() {
       {"time of predictions",
        {{"predictors.stacked_hash.time", "1 ns"}, {"predictors.low_rank_mlp.time", "1 ns"}}},
       {"wake-up of the processor", {{"cpu.wake_up", "0 us"}}},
+      {"from thread to thread", {{"cpu.hand_over", "0 us"}}},
       {"time of a scheduling step", {{"cpu.step", "0 us"}}}};
   return all;
 }

@@ -1,5 +1,6 @@
-// A queue kept at N requests of one size on a refined flash device (sim/flash_model.h), in closed
-// form. With w = s + request_overhead, L = latency, S = stream_bandwidth, r = reach(N · w):
+// A queue kept at N requests of one size on a refined flash device (engine/platform/flash_model.h),
+// in closed form. With w = s + request_overhead, L = latency, S = stream_bandwidth, r = reach(N ·
+// w):
 //
 //   batch ≥ N   all N are a group: X = N ÷ (L + max(N · w ÷ r, w ÷ S)). Every group takes f times
 //               that, so the quantiles of latency are N ÷ X times those of the log-normal f.
@@ -11,6 +12,13 @@
 //               average out and for N large, where all share alike.
 //
 // The host's requests_per_s is an upper limit of X.
+//
+// Requests handed over together to an idle device: T(n) of flash_model.h. Its quantiles are those
+// of f while all n are one group, and the mean otherwise.
+//
+// Pauses: bytes move X · w ÷ r of the time, as long as none is; a pause comes each pause_every of
+// that, and makes the mean longer, the median not. Of the latencies of a queue the 99th percentile
+// is one with a pause in it where these are more than 1 %.
 #pragma once
 
 #include <cstdint>
@@ -29,5 +37,8 @@ struct LoopFigures {
 
 // `depth` ≥ 1 requests of `request_bytes` > 0. batch is 1 or at least `depth`.
 LoopFigures closed_loop(const platform::Flash& flash, double request_bytes, std::int32_t depth);
+
+// `count` ≥ 1 requests handed over together: count ÷ mean duration, and the duration's quantiles.
+LoopFigures together(const platform::Flash& flash, double request_bytes, std::int32_t count);
 
 }  // namespace leanstream::calibration

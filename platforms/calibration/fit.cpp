@@ -34,7 +34,7 @@ platform::Flash device_at(const Point& at, const Form& form, platform::Flash fla
   flash.stream_bandwidth_bytes_per_s = positive(at[1]);
   flash.bandwidth_bytes_per_s = flash.stream_bandwidth_bytes_per_s * (1 + positive(at[2]));
   flash.link_bandwidth_bytes_per_s = std::numeric_limits<double>::infinity();
-  flash.request_overhead_bytes = std::min<Bytes>(bytes(positive(at[3])), 1 << 24);
+  flash.request_overhead_bytes = std::min<Bytes>(bytes(positive(at[3])), 16'000'000);
   flash.span_bytes = form.span ? bytes(positive(at[4])) : 0;
   flash.batch = form.batches ? deepest : 1;
   return flash;
@@ -47,7 +47,7 @@ double squares(const platform::Flash& flash, std::span<const Cell> cells) {
   };
   double sum = 0;
   for (const Cell& cell : cells) {
-    const auto model = closed_loop(flash, static_cast<double>(cell.bytes), cell.depth);
+    const auto model = figures_of(flash, cell);
     sum += square(model.requests_per_s, cell.requests_per_s);
     if (cell.p50_s) sum += square(model.p50_s, *cell.p50_s);
   }
@@ -148,14 +148,18 @@ Fit fit(const StorageTable& table, std::span<const Cell> cells, const platform::
   double fastest = 0;
   double host_s = std::numeric_limits<double>::infinity();
   std::int32_t deepest = 2;
-  for (const Cell& cell : table.cells) deepest = std::max(deepest, cell.depth);
+  for (const Cell& cell : table.cells) {
+    deepest =
+        std::max(deepest, cell.together ? std::min(cell.depth, base.queue_depth) : cell.depth);
+  }
   std::size_t observations = 0;
   std::vector<double> spreads;
   for (const Cell& cell : cells) {
     fastest = std::max(fastest, cell.requests_per_s);
     host_s = std::min(host_s, cell.host_s.value_or(host_s));
     observations += cell.p50_s ? 2 : 1;
-    if (cell.p50_s) spreads.push_back(std::log(*cell.p99_s / *cell.p50_s) / kNormal99);
+    const bool tells_spread = cell.p50_s && (!cell.together || cell.depth == 1);
+    if (tells_spread) spreads.push_back(std::log(*cell.p99_s / *cell.p50_s) / kNormal99);
   }
   result.host_known = host_s < kNsPerSecond && 1 / host_s > fastest;
   result.spread_known = !spreads.empty();
@@ -179,10 +183,15 @@ Fit fit(const StorageTable& table, std::span<const Cell> cells, const platform::
   return result;
 }
 
+LoopFigures figures_of(const platform::Flash& flash, const Cell& cell) {
+  const auto bytes = static_cast<double>(cell.bytes);
+  return cell.together ? together(flash, bytes, cell.depth) : closed_loop(flash, bytes, cell.depth);
+}
+
 std::vector<CellErrors> errors(const platform::Flash& flash, std::span<const Cell> cells) {
   std::vector<CellErrors> all;
   for (const Cell& cell : cells) {
-    const auto model = closed_loop(flash, static_cast<double>(cell.bytes), cell.depth);
+    const auto model = figures_of(flash, cell);
     CellErrors one{cell, model.requests_per_s / cell.requests_per_s - 1, {}, {}};
     if (cell.p50_s) one.p50 = model.p50_s / *cell.p50_s - 1;
     if (cell.p99_s) one.p99 = model.p99_s / *cell.p99_s - 1;

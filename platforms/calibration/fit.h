@@ -1,10 +1,11 @@
 // Parameters of a flash device from a table of random reads, and how well they say the table.
 //
 // Least squares of log(model ÷ measured) over the rates and medians of all cells, all weighted
-// alike; the model is closed_loop.h. `spread` is the median of log(p99 ÷ p50) ÷ Φ⁻¹(0.99), by
-// itself. Fitted with and without `span`, in one queue also with and without batches; of these the
-// corrected information criterion of Akaike chooses. The simplex starts at several points taken
-// from the table. No random numbers: the same table gives the same parameters.
+// alike; the model is closed_loop.h. `spread` is the median of log(p99 ÷ p50) ÷ Φ⁻¹(0.99) of queues
+// and single requests, by itself. Fitted with and without `span`, in one queue also with and
+// without batches; of these the corrected information criterion of Akaike chooses. The simplex
+// starts at several points taken from the table. No random numbers: the same table gives the same
+// parameters.
 #pragma once
 
 #include <optional>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "engine/platform/platform.h"
+#include "platforms/calibration/closed_loop.h"
 #include "platforms/calibration/storage_table.h"
 
 namespace leanstream::calibration {
@@ -40,6 +42,8 @@ struct CellErrors {
   double rate = 0;
   std::optional<double> p50, p99;
 };
+// What the model says of a cell, as errors() and fit() do.
+LoopFigures figures_of(const platform::Flash& flash, const Cell& cell);
 std::vector<CellErrors> errors(const platform::Flash& flash, std::span<const Cell> cells);
 
 // Of |error|.

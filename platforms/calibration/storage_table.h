@@ -27,6 +27,7 @@ namespace leanstream::calibration {
 struct Cell {
   Bytes bytes = 0;  // of a read
   std::int32_t depth = 1;
+  bool together = false;  // depth requests handed over at once; else a queue kept at depth
   double requests_per_s = 0;
   std::optional<double> p50_s = {}, p99_s = {};
   std::optional<double> host_s = {};  // processor time

@@ -1,9 +1,11 @@
 #include "platforms/probe/accelerator_rig.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <thread>
 
 #include "engine/base/check.h"
 #include "engine/base/median.h"
@@ -91,13 +93,14 @@ class AcceleratorRig::Drive {
     timed(head_, [&] { submit(CommandKind::head, kNone, token, 1); });
   }
 
-  // Opens and closes a layer after a pause; what the opening took besides its work.
+  // Opens and closes a layer after a pause; what that took besides its work.
   double round_trip_s(LayerId layer, TokenId token, TimeNs idle_ns) {
-    for (const TimeNs from_ns = hardware::steady_ns(); hardware::steady_ns() - from_ns < idle_ns;) {
-    }
+    std::this_thread::sleep_for(std::chrono::nanoseconds(idle_ns));
     Times one;
-    timed(one, [&] { submit(CommandKind::begin_layer, layer, token, 1); });
-    timed(mlp_, [&] { submit(CommandKind::end_layer, layer, token, 1); });
+    timed(one, [&] {
+      submit(CommandKind::begin_layer, layer, token, 1);
+      submit(CommandKind::end_layer, layer, token, 1);
+    });
     return std::max(0.0, one.wall_s[0] - one.work_s[0]);
   }
 

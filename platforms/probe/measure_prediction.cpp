@@ -1,15 +1,20 @@
 // Products of as many bytes as the predictors of the paper read, on the thread that predicts.
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "engine/base/median.h"
 #include "engine/hardware/accelerator/part_queue.h"
 #include "engine/hardware/prediction_unit.h"
+#include "engine/hardware/storage/storage.h"
 #include "platforms/probe/probes.h"
 
 namespace leanstream::probe {
 namespace {
 
 using hardware::steady_ns;
+
+constexpr Bytes kLayersBytes = Bytes{128} << 20;
 
 class NoPredictor final : public policy::Predictor {
  public:
@@ -24,11 +29,15 @@ double prediction_s(const PredictionSize& size, int times) {
   spec.shape.ffn = size.ffn;
   spec.prediction.bytes = size.all_bytes / static_cast<Bytes>(size.layers);
   spec.predictor = &predictor;
+  // As many layers as make the weights larger than caches.
+  spec.shape.layers = static_cast<LayerId>(1 + kLayersBytes / spec.prediction.bytes);
   hardware::PredictionUnit unit(spec, [] {});
   std::vector<double> all;
   for (int i = 1; i <= times; ++i) {
     const TimeNs from_ns = steady_ns();
-    unit.submit({.ticket = static_cast<TicketId>(i), .kind = scheduler::CommandKind::predict});
+    unit.submit({.ticket = static_cast<TicketId>(i),
+                 .kind = scheduler::CommandKind::predict,
+                 .layer = i % spec.shape.layers});
     TicketId ticket = 0;
     std::span<const std::uint8_t> codes;
     while (!unit.poll(ticket, codes)) {
@@ -38,10 +47,40 @@ double prediction_s(const PredictionSize& size, int times) {
   return median(std::move(all));
 }
 
+// From a thread that goes to sleep in the storage to the one that predicts, and back: half of both,
+// the median. Nothing is read or computed.
+double hand_over_s(const hardware::StorageSpec& reads, TimeNs idle_ns, int times) {
+  const auto storage = hardware::open_storage(reads);
+  const NoPredictor predictor;
+  backend::WorldSpec spec;
+  spec.shape.layers = 1;
+  spec.shape.hidden = spec.shape.ffn = 32;
+  spec.predictor = &predictor;
+  hardware::PredictionUnit unit(spec, [&] { storage->wake(); });
+  std::vector<double> all;
+  for (int i = 1; i <= times; ++i) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(idle_ns));
+    const TimeNs from_ns = steady_ns();
+    unit.submit(
+        {.ticket = static_cast<TicketId>(i), .kind = scheduler::CommandKind::predict, .layer = 0});
+    TicketId ticket = 0;
+    std::span<const std::uint8_t> codes;
+    while (!unit.poll(ticket, codes)) storage->wait(kNever);
+    all.push_back(seconds(steady_ns() - from_ns) / 2);
+  }
+  return median(std::move(all));
+}
+
 }  // namespace
 
-Group prediction_probes(const Plan& plan) {
+Group prediction_probes(const Plan& plan, const PathOf& path) {
   Group group;
+  for (const TimeNs idle_ns : plan.idle_ns) {
+    group.push_back({kHandOver, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
+                       const hardware::StorageSpec spec{.path = path(), .engine = plan.engine};
+                       return std::vector<double>{hand_over_s(spec, idle_ns, plan.wakes)};
+                     }});
+  }
   for (const PredictionSize& size : kPredictions) {
     group.push_back(
         {kPrediction, prediction_parameters(size), {{"time", "s"}}, [&size, &plan](int) {

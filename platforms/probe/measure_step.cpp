@@ -1,4 +1,4 @@
-// The scheduler's own time, in a world that answers at once.
+// The scheduler's own time, in a world without devices.
 #include "engine/backend/run_loop.h"
 #include "engine/backend/world.h"
 #include "engine/base/error.h"
@@ -7,6 +7,7 @@
 #include "engine/hardware/accelerator/part_queue.h"
 #include "engine/policy/registry.h"
 #include "engine/scheduler/scheduler.h"
+#include "platforms/probe/interlude.h"
 #include "platforms/probe/probes.h"
 
 namespace leanstream::probe {
@@ -59,7 +60,8 @@ std::unique_ptr<Kind> make_policy(const char* yaml, const typename Kind::Context
   return choice.make(context);
 }
 
-// A world beside a watch that runs from answers to the next commands, once decoding has begun.
+// A world beside a watch that runs from answers to the next commands, once decoding has begun. It
+// takes its time to answer, as devices do.
 class WatchedWorld final : public backend::Backend {
  public:
   WatchedWorld(Backend& inner, const scheduler::Scheduler& scheduler)
@@ -76,6 +78,7 @@ class WatchedWorld final : public backend::Backend {
   }
   std::span<const scheduler::Completion> wait(TimeNs deadline) override {
     const auto batch = inner_.wait(deadline);
+    interlude_.pass();
     answered_ns_ = steady_ns();
     return batch;
   }
@@ -83,6 +86,7 @@ class WatchedWorld final : public backend::Backend {
 
  private:
   Backend& inner_;
+  Interlude interlude_;
   const scheduler::RunMetrics& metrics_;
   TimeNs answered_ns_ = 0;
   TimeNs spent_ns_ = 0;

@@ -10,6 +10,7 @@
 #include "engine/hardware/accelerator/part_queue.h"
 #include "engine/hardware/storage/image_file.h"
 #include "engine/hardware/storage/reader_loop.h"
+#include "platforms/probe/interlude.h"
 #include "platforms/probe/probes.h"
 
 namespace leanstream::probe {
@@ -23,12 +24,30 @@ double quantile(std::vector<TimeNs>& values, double share) {
   return seconds(values[static_cast<std::size_t>(at)]);
 }
 
-std::vector<double> reads(const hardware::LoopSpec& spec, const std::string& engine,
-                          const std::vector<std::int32_t>& pieces) {
-  hardware::LoopResult result = hardware::ReaderLoop(spec, engine, pieces).run();
+std::vector<double> bursts(const hardware::LoopSpec& spec, const std::string& engine,
+                           const std::vector<std::int32_t>& pieces, std::int32_t requests,
+                           Interlude& interlude) {
+  hardware::LoopResult result =
+      hardware::ReaderLoop(spec, engine, pieces).run_bursts(requests, [&] { interlude.pass(); });
   const auto count = static_cast<double>(result.reads);
   return {count / result.wall_s, quantile(result.latency_ns, 0.5),
           quantile(result.latency_ns, 0.99), result.cpu_s / count};
+}
+
+// Where a full queue is answered every few hundred microseconds at the latest: what is longer than
+// three times that is a pause.
+std::vector<double> pauses(const hardware::LoopSpec& spec, const std::string& engine) {
+  hardware::LoopResult result = hardware::ReaderLoop(spec, engine).run();
+  const double usual_s = quantile(result.gap_ns, 0.9);
+  double paused_s = 0;
+  double count = 0;
+  for (const TimeNs gap_ns : result.gap_ns) {
+    if (seconds(gap_ns) <= 3 * usual_s) continue;
+    paused_s += seconds(gap_ns) - usual_s;
+    ++count;
+  }
+  if (count == 0) return {0, 0};
+  return {(result.wall_s - paused_s) / count, paused_s / count};
 }
 
 // A thread that sleeps in the storage, and another that wakes it after a while; the median of the
@@ -66,29 +85,43 @@ double wake_up_s(const hardware::StorageSpec& spec, TimeNs idle_ns, int times) {
 
 Group storage_probes(const Plan& plan, const PathOf& path) {
   Group group;
-  const auto add = [&](const char* what, std::string parameters, Bytes bytes, std::int32_t depth,
-                       const std::vector<std::int32_t>& pieces) {
+  const auto interlude = std::make_shared<Interlude>();
+  const auto add = [&](const char* what, std::string parameters, Bytes bytes, std::int32_t requests,
+                       const std::vector<std::int32_t>& pieces, bool apart = false) {
     group.push_back({what,
                      std::move(parameters),
                      {{"rate", "1/s"}, {"p50", "s"}, {"p99", "s"}, {"cpu", "s"}},
                      [=, &plan](int repetition) {
-                       return reads({.path = path(),
-                                     .read_bytes = bytes,
-                                     .depth = depth,
-                                     .seconds = plan.read_seconds,
-                                     .seed = static_cast<std::uint64_t>(repetition)},
-                                    plan.engine, pieces);
+                       return bursts({.path = path(),
+                                      .read_bytes = bytes,
+                                      .depth = plan.depth,
+                                      .seconds = plan.read_seconds,
+                                      .seed = static_cast<std::uint64_t>(repetition),
+                                      .apart = apart},
+                                     plan.engine, pieces, requests, *interlude);
                      }});
   };
   for (const Bytes bytes : plan.read_bytes) {
-    for (const std::int32_t depth : plan.depths) {
-      add(kStorage, read_parameters(bytes, depth), bytes, depth, {1});
+    for (const std::int32_t n : plan.bursts) {
+      add(kStorage, read_parameters(bytes, n), bytes, n, {1});
     }
   }
-  for (const std::int32_t depth : plan.mix_depths) {
-    add(kMix, mix_parameters(plan, depth), plan.mix_bytes, depth, plan.mix_pieces);
-    add(kPieces, pieces_parameters(plan, depth), plan.piece_bytes, depth, {plan.pieces});
+  for (const std::int32_t n : plan.mix_bursts) {
+    add(kMix, mix_parameters(plan, n), plan.mix_bytes, n, plan.mix_pieces);
+    add(kPieces, pieces_parameters(plan, n), plan.piece_bytes, n, {plan.pieces});
+    add(kMerged, merged_parameters(plan, n), plan.piece_bytes, n, {plan.merged}, true);
   }
+  group.push_back({kPauses,
+                   pauses_parameters(plan),
+                   {{"every", "s"}, {"length", "s"}},
+                   [=, &plan](int repetition) {
+                     return pauses({.path = path(),
+                                    .read_bytes = plan.read_bytes.front(),
+                                    .depth = plan.depth,
+                                    .seconds = plan.pause_seconds,
+                                    .seed = static_cast<std::uint64_t>(repetition)},
+                                   plan.engine);
+                   }});
   group.push_back({kDevice, "", {{"alignment", "B"}}, [path](int) {
                      return std::vector<double>{
                          static_cast<double>(hardware::ImageFile(path()).alignment_bytes())};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <functional>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -92,7 +93,10 @@ class Maker {
   }
 
   calibration::Cell cell(const char* what, const std::string& parameters, Bytes bytes,
-                         std::int32_t depth) const;
+                         std::int32_t together) const;
+  using BurstParameters = std::function<std::string(const Plan&, std::int32_t together)>;
+  Bytes cost_of(const char* what, const BurstParameters& parameters, std::int32_t pieces,
+                Measured& all);
   void pieces();
   void mix();
   void flash();
@@ -112,11 +116,12 @@ class Maker {
 };
 
 calibration::Cell Maker::cell(const char* what, const std::string& parameters, Bytes bytes,
-                              std::int32_t depth) const {
+                              std::int32_t together) const {
   const auto figure = [&](const char* name) { return samples_.get(what, parameters, name); };
   const Measured rate = figure("rate");
   return {.bytes = bytes,
-          .depth = depth,
+          .depth = together,
+          .together = true,
           .requests_per_s = rate.median,
           .p50_s = figure("p50").median,
           .p99_s = figure("p99").median,
@@ -124,30 +129,43 @@ calibration::Cell Maker::cell(const char* what, const std::string& parameters, B
           .spread = rate.spread};
 }
 
-// What each further place costs, in bytes: so many that the model has the rates measured.
-void Maker::pieces() {
-  const double bytes = static_cast<double>(plan_.piece_bytes) * plan_.pieces;
+// In bytes of a transfer, what each further place costs that a request fills, and each further
+// request that the system merges: so many that the model has the rates measured.
+Bytes Maker::cost_of(const char* what, const BurstParameters& parameters, std::int32_t pieces,
+                     Measured& all) {
+  const double bytes = static_cast<double>(plan_.piece_bytes) * pieces;
   std::vector<double> costs;
-  Measured all;
-  for (const std::int32_t depth : plan_.mix_depths) {
-    const Measured rate = samples_.get(kPieces, pieces_parameters(plan_, depth), "rate");
+  for (const std::int32_t n : plan_.mix_bursts) {
+    const Measured rate = samples_.get(what, parameters(plan_, n), "rate");
     double less = 0, more = 1e6;
     for (int i = 0; i < 60; ++i) {
       const double middle = (less + more) / 2;
-      const double whole = bytes + middle * (plan_.pieces - 1);
-      const bool slower =
-          calibration::closed_loop(p_.flash, whole, depth).requests_per_s <= rate.median;
+      const double whole = bytes + middle * (pieces - 1);
+      const bool slower = calibration::together(p_.flash, whole, n).requests_per_s <= rate.median;
       (slower ? more : less) = middle;
     }
     costs.push_back(less);
     all.count += rate.count;
     all.spread = std::max(all.spread, rate.spread);
   }
-  p_.flash.piece_bytes = static_cast<Bytes>(std::llround(rounded(median(costs))));
+  return static_cast<Bytes>(std::llround(rounded(median(costs))));
+}
+
+void Maker::pieces() {
+  Measured pieces, merged;
+  p_.flash.piece_bytes = cost_of(kPieces, pieces_parameters, plan_.pieces, pieces);
   measured("flash.piece",
            fmt::format("requests of {} KiB into {} places, beyond what one into one takes",
-                       static_cast<Bytes>(bytes) >> 10, plan_.pieces),
-           all);
+                       plan_.piece_bytes * static_cast<Bytes>(plan_.pieces) >> 10, plan_.pieces),
+           pieces);
+  if (p_.flash.merge_bytes == 0) return;
+  const Bytes cost = cost_of(kMerged, merged_parameters, plan_.merged, merged);
+  p_.flash.merge_overhead_bytes = cost - std::min(cost, p_.flash.piece_bytes);
+  measured("flash.merge_overhead",
+           fmt::format("{} neighbours of {} KiB as requests of their own, beyond what one request "
+                       "of them takes and flash.piece",
+                       plan_.merged, plan_.piece_bytes >> 10),
+           merged);
 }
 
 // A queue of several sizes has the rate of one of the mean size (closed_loop.h: exactly so without
@@ -159,8 +177,8 @@ void Maker::mix() {
   const double mean = static_cast<double>(plan_.mix_bytes) * pieces +
                       static_cast<double>(p_.flash.piece_bytes) * (pieces - 1);
   std::vector<calibration::Cell> cells;
-  for (const std::int32_t depth : plan_.mix_depths) {
-    auto one = cell(kMix, mix_parameters(plan_, depth), static_cast<Bytes>(mean), depth);
+  for (const std::int32_t n : plan_.mix_bursts) {
+    auto one = cell(kMix, mix_parameters(plan_, n), static_cast<Bytes>(mean), n);
     one.p50_s = one.p99_s = {};
     cells.push_back(one);
   }
@@ -171,20 +189,33 @@ void Maker::flash() {
   calibration::StorageTable table;
   table.one_queue = true;
   for (const Bytes bytes : plan_.read_bytes) {
-    for (const std::int32_t depth : plan_.depths) {
-      table.cells.push_back(cell(kStorage, read_parameters(bytes, depth), bytes, depth));
+    for (const std::int32_t n : plan_.bursts) {
+      table.cells.push_back(cell(kStorage, read_parameters(bytes, n), bytes, n));
     }
   }
   platform::Flash base;
-  base.queue_depth = *std::max_element(plan_.depths.begin(), plan_.depths.end());
+  base.queue_depth = plan_.depth;
   base.logical_block_bytes = static_cast<Bytes>(samples_.get(kDevice, "", "alignment").median);
+  const Measured every = samples_.get(kPauses, pauses_parameters(plan_), "every");
+  const Measured length = samples_.get(kPauses, pauses_parameters(plan_), "length");
+  if (every.median > 0) {
+    base.pause_every_ns = rounded_ns(every.median);
+    base.pause_ns = rounded_ns(length.median);
+    const std::string how = fmt::format(
+        "{} KiB reads, {} at once: answers that come later than three times the 90th "
+        "percentile, ",
+        plan_.read_bytes.front() >> 10, plan_.depth);
+    measured("flash.pause", how + "beyond that percentile", length);
+    measured("flash.pause_every", how + "and the time between them", every);
+  }
   const auto fit = calibration::fit(table, table.cells, base);
   outcome_.reads = calibration::errors(fit.flash, table.cells);
   p_.flash = fit.flash;
   const auto summary = calibration::summarise(outcome_.reads);
   const std::string how = fmt::format(
-      "the samples beside this file (engine {}, {} of each)", plan_.engine,
-      samples_.get(kStorage, read_parameters(table.cells[0].bytes, plan_.depths[0]), "rate").count);
+      "bursts of reads to an idle disk, the samples beside this file (engine {}, {} of each)",
+      plan_.engine,
+      samples_.get(kStorage, read_parameters(table.cells[0].bytes, plan_.bursts[0]), "rate").count);
   for (const auto& figure : calibration::flash_figures(fit, summary, how)) {
     state(figure.name, figure.source, figure.reference);
   }
@@ -273,15 +304,17 @@ void Maker::cpu() {
   const Measured one = samples_.get(kMemory, memory_parameters(false), "rate");
   std::vector<std::string> reads;
   for (const Bytes bytes : plan_.read_bytes) {
-    for (const std::int32_t depth : plan_.depths) reads.push_back(read_parameters(bytes, depth));
+    for (const std::int32_t n : plan_.bursts) reads.push_back(read_parameters(bytes, n));
   }
   const Measured read = over(kStorage, reads, "cpu");
   const Measured wake_up = over(kWakeUp, idles(), "time");
+  const Measured hand_over = over(kHandOver, idles(), "time");
   const Measured step = samples_.get(kStep, "", "time");
   p_.cpu = {.cores = machine_.processors,
             .bandwidth_bytes_per_s = rounded(one.median),
             .read_request_ns = rounded_ns(read.median),
             .wake_up_ns = rounded_ns(wake_up.median),
+            .hand_over_ns = rounded_ns(hand_over.median),
             .step_ns = rounded_ns(step.median)};
   state("cpu.cores", Source::measured, "what the system says");
   measured("cpu.bandwidth", fmt::format("one thread that reads {} MiB", plan_.memory_bytes >> 20),
@@ -289,8 +322,14 @@ void Maker::cpu() {
   measured("cpu.read_request", "processor time of the thread that reads, over all cells", read);
   measured("cpu.wake_up", "a thread asleep in the storage, woken by another after a pause",
            wake_up);
-  measured("cpu.step", "the scheduler in a world that answers at once, mean over the batches",
-           step);
+  measured("cpu.hand_over",
+           "half of the way from a thread that goes to sleep in the storage to the one that "
+           "predicts, and back",
+           hand_over);
+  measured(
+      "cpu.step",
+      "the scheduler in a world without devices, after a sleep each time, mean over the batches",
+      step);
 }
 
 void Maker::predictors() {

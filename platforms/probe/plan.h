@@ -29,15 +29,19 @@ struct Plan {
   Bytes size_mib = 1024;
   std::string engine = "auto";
   std::vector<Bytes> read_bytes;
-  std::vector<std::int32_t> depths;
+  std::int32_t depth = 32;           // requests at once, at most
+  std::vector<std::int32_t> bursts;  // requests handed over together to an idle disk
   double read_seconds = 1;
+  double pause_seconds = 3;  // of the smallest reads, kept at the depth
   // As a check, not for the fit: requests of one or several pieces by chance.
   Bytes mix_bytes = Bytes{20} << 10;
   std::vector<std::int32_t> mix_pieces{1, 8};
-  std::vector<std::int32_t> mix_depths;
-  // Requests that fill many places in memory, at the same depths.
+  std::vector<std::int32_t> mix_bursts;
+  // Requests that fill many places in memory, as many together.
   Bytes piece_bytes = Bytes{12} << 10;
   std::int32_t pieces = 64;
+  // Requests of two neighbours each, as two requests that the system may merge.
+  std::int32_t merged = 2;
   // Memory.
   Bytes memory_bytes = Bytes{512} << 20;
   double memory_seconds = 1;

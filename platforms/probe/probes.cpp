@@ -5,17 +5,25 @@
 
 namespace leanstream::probe {
 
-std::string read_parameters(Bytes bytes, std::int32_t depth) {
-  return fmt::format("bytes={} depth={}", bytes, depth);
+std::string read_parameters(Bytes bytes, std::int32_t together) {
+  return fmt::format("bytes={} together={}", bytes, together);
 }
 
-std::string mix_parameters(const Plan& plan, std::int32_t depth) {
-  return fmt::format("bytes={} pieces={} depth={}", plan.mix_bytes, fmt::join(plan.mix_pieces, "|"),
-                     depth);
+std::string mix_parameters(const Plan& plan, std::int32_t together) {
+  return fmt::format("bytes={} pieces={} together={}", plan.mix_bytes,
+                     fmt::join(plan.mix_pieces, "|"), together);
 }
 
-std::string pieces_parameters(const Plan& plan, std::int32_t depth) {
-  return fmt::format("bytes={} pieces={} depth={}", plan.piece_bytes, plan.pieces, depth);
+std::string pieces_parameters(const Plan& plan, std::int32_t together) {
+  return fmt::format("bytes={} pieces={} together={}", plan.piece_bytes, plan.pieces, together);
+}
+
+std::string merged_parameters(const Plan& plan, std::int32_t together) {
+  return fmt::format("bytes={} pieces={} together={}", plan.piece_bytes, plan.merged, together);
+}
+
+std::string pauses_parameters(const Plan& plan) {
+  return fmt::format("bytes={} depth={}", plan.read_bytes.front(), plan.depth);
 }
 
 std::string memory_parameters(bool all_processors) {
@@ -46,7 +54,7 @@ std::string prediction_parameters(const PredictionSize& size) {
 std::vector<Group> all_probes(const Plan& plan, const PathOf& path) {
   // What can fail first.
   std::vector<Group> groups{wake_up_probes(plan, path), storage_probes(plan, path),
-                            memory_probes(plan), step_probes(), prediction_probes(plan)};
+                            memory_probes(plan), step_probes(), prediction_probes(plan, path)};
   for (Group& group : accelerator_probes(plan, path)) groups.push_back(std::move(group));
   return groups;
 }

@@ -13,21 +13,26 @@
 namespace leanstream::probe {
 
 // Names of what is measured.
-inline constexpr const char* kStorage = "storage";        // rate, p50, p99, cpu: of random reads
+inline constexpr const char* kStorage = "storage";        // rate, p50, p99, cpu: of bursts
 inline constexpr const char* kMix = "mix";                // the same of requests of two sizes
 inline constexpr const char* kPieces = "pieces";          // of requests into many places
+inline constexpr const char* kMerged = "merged";          // of neighbours as requests of their own
+inline constexpr const char* kPauses = "pauses";          // every, length: of transfers; 0: none
 inline constexpr const char* kDevice = "device";          // alignment
 inline constexpr const char* kMemory = "memory";          // rate: threads that read a large buffer
 inline constexpr const char* kDecode = "decode";          // attention, mlp, head, and their work
 inline constexpr const char* kPrefill = "prefill";        // attention, mlp
 inline constexpr const char* kStart = "start";            // time: there and back
 inline constexpr const char* kWakeUp = "wake_up";         // time
+inline constexpr const char* kHandOver = "hand_over";     // time
 inline constexpr const char* kStep = "step";              // time
 inline constexpr const char* kPrediction = "prediction";  // time
 
-std::string read_parameters(Bytes bytes, std::int32_t depth);
-std::string mix_parameters(const Plan& plan, std::int32_t depth);
-std::string pieces_parameters(const Plan& plan, std::int32_t depth);
+std::string read_parameters(Bytes bytes, std::int32_t together);
+std::string mix_parameters(const Plan& plan, std::int32_t together);
+std::string pieces_parameters(const Plan& plan, std::int32_t together);
+std::string merged_parameters(const Plan& plan, std::int32_t together);
+std::string pauses_parameters(const Plan& plan);
 std::string memory_parameters(bool all_processors);
 std::string decode_parameters(const Shape& shape, backend::Synchronisation synchronisation,
                               int segments, double share);
@@ -53,7 +58,7 @@ Group memory_probes(const Plan& plan);
 std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path);
 Group wake_up_probes(const Plan& plan, const PathOf& path);
 Group step_probes();
-Group prediction_probes(const Plan& plan);
+Group prediction_probes(const Plan& plan, const PathOf& path);
 
 // All of them.
 std::vector<Group> all_probes(const Plan& plan, const PathOf& path);

@@ -23,7 +23,7 @@ struct Known {
   double memory_bandwidth = 30e9;
 };
 
-constexpr double kPieceBytes = 2'000;
+constexpr double kPieceBytes = 2'000, kMergeBytes = 5'000;
 constexpr double kBlockS = 300e-9, kElementS = 1.2e-9, kRowS = 12e-9, kAttentionHeadS = 4e-6,
                  kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
 
@@ -36,7 +36,9 @@ platform::Flash flash() {
           .logical_block_bytes = 4096,
           .link_bandwidth_bytes_per_s = 3e9,
           .request_overhead_bytes = 6'000,
-          .spread = 0.3};
+          .spread = 0.3,
+          .pause_ns = 3'000'000,
+          .pause_every_ns = 40'000'000};
 }
 
 class OutcomeTest : public SamplesTest {
@@ -46,8 +48,8 @@ class OutcomeTest : public SamplesTest {
 
   void fill(SampleFile& to, const Known& known) {
     for (const Bytes bytes : plan.read_bytes) {
-      for (const std::int32_t depth : plan.depths) {
-        const auto loop = calibration::closed_loop(flash(), static_cast<double>(bytes), depth);
+      for (const std::int32_t depth : plan.bursts) {
+        const auto loop = calibration::together(flash(), static_cast<double>(bytes), depth);
         put(to, kStorage, read_parameters(bytes, depth),
             {{"rate", loop.requests_per_s},
              {"p50", loop.p50_s},
@@ -55,17 +57,22 @@ class OutcomeTest : public SamplesTest {
              {"cpu", kReadS}});
       }
     }
-    for (const std::int32_t depth : plan.mix_depths) {  // of 20 and 160 KiB
-      const auto loop = calibration::closed_loop(flash(), 90.0 * 1024 + 3.5 * kPieceBytes, depth);
+    for (const std::int32_t depth : plan.mix_bursts) {  // of 20 and 160 KiB
+      const auto loop = calibration::together(flash(), 90.0 * 1024 + 3.5 * kPieceBytes, depth);
       put(to, kMix, mix_parameters(plan, depth),
           {{"rate", loop.requests_per_s}, {"p50", loop.p50_s}, {"p99", 1}, {"cpu", kReadS}});
     }
-    for (const std::int32_t depth : plan.mix_depths) {
+    for (const std::int32_t depth : plan.mix_bursts) {
       const double bytes =
           static_cast<double>(plan.piece_bytes) * plan.pieces + kPieceBytes * (plan.pieces - 1);
       put(to, kPieces, pieces_parameters(plan, depth),
-          {{"rate", calibration::closed_loop(flash(), bytes, depth).requests_per_s}});
+          {{"rate", calibration::together(flash(), bytes, depth).requests_per_s}});
+      const double merged = 2.0 * static_cast<double>(plan.piece_bytes) + kPieceBytes + kMergeBytes;
+      put(to, kMerged, merged_parameters(plan, depth),
+          {{"rate", calibration::together(flash(), merged, depth).requests_per_s}});
     }
+    put(to, kPauses, pauses_parameters(plan),
+        {{"every", seconds(flash().pause_every_ns)}, {"length", seconds(flash().pause_ns)}});
     put(to, kDevice, "", {{"alignment", 4096}});
     put(to, kMemory, memory_parameters(true), {{"rate", known.memory_bandwidth}});
     put(to, kMemory, memory_parameters(false), {{"rate", 9e9}});
@@ -74,6 +81,7 @@ class OutcomeTest : public SamplesTest {
       const double start_s = idle < 100'000 ? 0.2 * kStartS : kStartS;
       put(to, kStart, idle_parameters(idle), {{"time", kWakeUpS + start_s}});
       put(to, kWakeUp, idle_parameters(idle), {{"time", kWakeUpS}});
+      put(to, kHandOver, idle_parameters(idle), {{"time", 4e-6}});
     }
     put(to, kStep, "", {{"time", kStepS}});
     put(to, kPrediction, prediction_parameters(kPredictions[0]), {{"time", 80e-6}});
@@ -152,6 +160,9 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_EQ(p.flash.queue_depth, 32);
   EXPECT_EQ(p.flash.merge_bytes, Bytes{1} << 20);
   EXPECT_NEAR(static_cast<double>(p.flash.piece_bytes) / kPieceBytes, 1, 0.2);
+  EXPECT_NEAR(static_cast<double>(p.flash.merge_overhead_bytes) / kMergeBytes, 1, 0.2);
+  EXPECT_EQ(p.flash.pause_ns, flash().pause_ns);
+  EXPECT_EQ(p.flash.pause_every_ns, flash().pause_every_ns);
   EXPECT_EQ(p.flash.link_bandwidth_bytes_per_s, p.flash.bandwidth_bytes_per_s);
 }
 
@@ -159,8 +170,8 @@ TEST_F(OutcomeTest, ErrorsOfAPerfectFitAreNone) {
   SampleFile samples = file();
   fill(samples, {});
   const Outcome outcome = fit_platform(plan, machine, samples);
-  EXPECT_EQ(outcome.reads.size(), plan.read_bytes.size() * plan.depths.size());
-  ASSERT_EQ(outcome.mixed_reads.size(), plan.mix_depths.size());
+  EXPECT_EQ(outcome.reads.size(), plan.read_bytes.size() * plan.bursts.size());
+  ASSERT_EQ(outcome.mixed_reads.size(), plan.mix_bursts.size());
   for (const auto& one : outcome.mixed_reads) {
     EXPECT_NEAR(one.rate, 0, 0.02);
     EXPECT_FALSE(one.p50 || one.p99);

@@ -1,5 +1,5 @@
-// The host's own time, in hand-worked dates: step 3 us, wake-up 20 us, 2 us of processor for a
-// read.
+// The host's own time, in hand-worked dates: step 3 us, wake-up 20 us, to another thread 4 us, 2 us
+// of processor for a read.
 #include "sim/host.h"
 
 #include <gtest/gtest.h>
@@ -20,6 +20,7 @@ class HostTest : public testing::Test {
     device.set_blocks(17'500);  // alone 80 + 10 us
     device.platform.cpu.step_ns = 3'000;
     device.platform.cpu.wake_up_ns = 20'000;
+    device.platform.cpu.hand_over_ns = 4'000;
     device.platform.flash.io_segment_overhead_ns = 0;
     device.spec.fidelity = backend::Fidelity::request;
   }
@@ -93,7 +94,7 @@ TEST_F(HostTest, APredictionWakesItsThreadAndIsKeptUntilTheNextWait) {
     prediction.layer = 1;
     submit(host, {prediction});
     const auto batch = host.wait(kNever);
-    EXPECT_EQ(batch[0].time_ns, 3'000 + 20'000 + 100'000 + 20'000);
+    EXPECT_EQ(batch[0].time_ns, 3'000 + 4'000 + 100'000 + 4'000);
     ASSERT_EQ(batch[0].scores.size(), 4000);
     EXPECT_EQ(batch[0].scores[3999], 10);
   });

@@ -35,8 +35,10 @@ struct AcceleratorSpec {
   int threads = 1;     // that compute; more than the caller's
   TokenId tokens = 0;  // of the run, the prompt included
   TokenFeed feed;
-  bool keep_nll = false;       // of the given ids
-  std::function<void()> wake;  // called from any thread when there is something to poll
+  bool keep_nll = false;  // of the given ids
+  // Called from any thread when there is something to poll that somebody may wait for: not for the
+  // end of a begin_layer, nor for that of a release behind which an end_layer is at once.
+  std::function<void()> wake;
 };
 
 // A command that has ended.

@@ -164,7 +164,20 @@ void CpuAccelerator::retire(const Part& part) {
   if (!part.last || !step.job.last) return;
   pass_.answer(step.job, step.ended);
   step.ended.work_ns = std::exchange(work_ns_, 0);
-  answered_ = true;
+  answered_ |= is_waited_for(part.task);
+}
+
+// Nobody waits for the opening of a layer, nor for a release behind which the layer's end is at
+// once: whoever submits them sleeps on, and sees them with what ends next.
+bool CpuAccelerator::is_waited_for(TaskId task) {
+  switch (step_of(task).job.phase) {
+    case Phase::open_mlp:
+      return false;
+    case Phase::blocks:
+      return !queue_.is_published(task + 1) || step_of(task + 1).job.phase != Phase::close_layer;
+    default:
+      return true;
+  }
 }
 
 void CpuAccelerator::ended() {

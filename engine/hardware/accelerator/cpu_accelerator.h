@@ -39,6 +39,7 @@ class CpuAccelerator final : public Accelerator, private Retirement {
   void retire(const Part& part) override;
   void ended() override;
   Step& step_of(TaskId task) { return steps_[queue_.place_of_task(task)]; }
+  bool is_waited_for(TaskId task);
 
   const AcceleratorSpec spec_;
   ForwardPass pass_;

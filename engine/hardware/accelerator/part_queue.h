@@ -58,6 +58,7 @@ class PartQueue {
   void publish();
   TaskId added() const { return added_; }
   TaskId ended() const { return ended_.load(); }
+  bool is_published(TaskId task) const { return task < published_.load(); }
   // The places of tasks before this one may be used again.
   void release(TaskId task) { released_ = task; }
   void set_task_patience(TimeNs ns) { task_patience_ns_.store(ns); }

@@ -15,6 +15,7 @@ struct LoopSpec {
   std::int32_t depth = 1;
   double seconds = 1;
   std::uint64_t seed = 0;
+  bool apart = false;  // reader loop: the pieces of a request are requests of their own
 };
 
 struct LoopResult {
@@ -22,6 +23,7 @@ struct LoopResult {
   double wall_s = 0;
   double cpu_s = 0;  // of the calling thread
   std::vector<TimeNs> latency_ns;
+  std::vector<TimeNs> gap_ns;  // between the times at which answers were seen (reader loop)
 };
 
 // CPU time of the calling thread.

@@ -53,12 +53,10 @@ LoopResult ReaderLoop::run() {
     storage_->wait(kNever);
     ended.clear();
     reader_.poll(ended);
-    now = Clock::now();
+    const auto seen = Clock::now();
+    if (!ended.empty()) result_.gap_ns.push_back((seen - std::exchange(now, seen)).count());
     for (const FlashEnded& e : ended) {
-      if (e.status != scheduler::Status::ok) {
-        throw UserError("{} could not be read at block {} of {} bytes", spec_.path, e.not_read[0],
-                        spec_.read_bytes);
-      }
+      check(e);
       result_.latency_ns.push_back(e.request_ns[0]);
       if (now < end) {
         post(place_of(e.ticket));
@@ -72,6 +70,36 @@ LoopResult ReaderLoop::run() {
   result_.wall_s = std::chrono::duration<double>(now - from).count();
   result_.cpu_s = thread_cpu_s() - cpu_s;
   return std::move(result_);
+}
+
+LoopResult ReaderLoop::run_bursts(std::int32_t count, const std::function<void()>& between) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::duration<double>(spec_.seconds);
+  std::vector<FlashEnded> ended;
+  do {
+    between();
+    const double cpu_s = thread_cpu_s();
+    const auto from = Clock::now();
+    submit(reads_[0], count);
+    reader_.flush();
+    for (ended.clear(); ended.empty();) {
+      storage_->wait(kNever);
+      reader_.poll(ended);
+      reader_.flush();
+    }
+    result_.latency_ns.push_back((Clock::now() - from).count());
+    result_.cpu_s += thread_cpu_s() - cpu_s;
+    check(ended[0]);
+    result_.reads += count;
+    result_.wall_s += seconds(result_.latency_ns.back());
+  } while (Clock::now() < end);
+  return std::move(result_);
+}
+
+void ReaderLoop::check(const FlashEnded& ended) const {
+  if (ended.status == scheduler::Status::ok) return;
+  throw UserError("{} could not be read at block {} of {} bytes", spec_.path, ended.not_read[0],
+                  spec_.read_bytes);
 }
 
 std::size_t ReaderLoop::place_of(TicketId ticket) const {
@@ -89,19 +117,28 @@ SlotId ReaderLoop::next_slot() {
 }
 
 void ReaderLoop::post(std::size_t place) {
-  Read& read = reads_[place];
-  const auto pieces =
-      pieces_.size() == 1 ? pieces_[0] : pieces_[random_.next_below(pieces_.size())];
-  const auto count = static_cast<std::size_t>(pieces);
+  submit(reads_[place], 1);
+}
+
+// Of one command; no request continues the one before.
+void ReaderLoop::submit(Read& read, std::int32_t requests) {
   read.ticket = ++last_ticket_;
-  read.blocks.resize(count);
-  read.slots.resize(count);
-  std::iota(read.blocks.begin(), read.blocks.end(),
-            static_cast<BlockId>(random_.next_below(blocks_ - count + 1)));
-  for (SlotId& slot : read.slots) slot = next_slot();
+  read.blocks.clear();
+  read.slots.clear();
+  for (std::int32_t r = 0; r < requests; ++r) {
+    const auto pieces =
+        pieces_.size() == 1 ? pieces_[0] : pieces_[random_.next_below(pieces_.size())];
+    const auto count = static_cast<std::size_t>(pieces);
+    auto first = static_cast<BlockId>(random_.next_below(blocks_ - count + 1));
+    if (r > 0 && first == read.blocks.back() + 1) first = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      read.blocks.push_back(first + static_cast<BlockId>(i));
+      read.slots.push_back(next_slot());
+    }
+  }
   reader_.submit({.ticket = read.ticket,
                   .layer = 0,
-                  .merge_blocks = pieces,
+                  .merge_blocks = spec_.apart ? 1 : static_cast<std::int32_t>(most_pieces_),
                   .blocks = read.blocks,
                   .slots = read.slots});
 }

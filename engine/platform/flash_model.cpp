@@ -1,4 +1,4 @@
-#include "sim/flash_model.h"
+#include "engine/platform/flash_model.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,10 @@
 
 #include "engine/base/check.h"
 #include "engine/platform/flash_reach.h"
-#include "sim/flow.h"
 
-namespace leanstream::sim {
+namespace leanstream::platform {
 
-double peak(const platform::Flash& flash) {
+double peak(const Flash& flash) {
   return std::min(flash.bandwidth_bytes_per_s, flash.link_bandwidth_bytes_per_s);
 }
 
@@ -23,18 +22,18 @@ std::int64_t streams(double rate, double stream) {
 }
 
 // bytes/s of all transfers with so many requests of that size in the device.
-double rate_of(const platform::Flash& flash, double request_bytes, std::int64_t at_once) {
+double rate_of(const Flash& flash, double request_bytes, std::int64_t at_once) {
   const std::int64_t taken = std::min<std::int64_t>(at_once, flash.queue_depth);
-  return platform::reach(flash, peak(flash), static_cast<double>(taken) * request_bytes);
+  return reach(flash, peak(flash), static_cast<double>(taken) * request_bytes);
 }
 
 }  // namespace
 
-std::int64_t channels(const platform::Flash& flash) {
+std::int64_t channels(const Flash& flash) {
   return streams(peak(flash), flash.stream_bandwidth_bytes_per_s);
 }
 
-Pace pace_of(const platform::Flash& flash, double request_bytes, std::int64_t at_once) {
+Pace pace_of(const Flash& flash, double request_bytes, std::int64_t at_once) {
   LEANSTREAM_CHECK(request_bytes > 0, "requests of {} bytes", request_bytes);
   const double rate = rate_of(flash, request_bytes, at_once);
   return {seconds(flash.latency_ns),
@@ -43,7 +42,7 @@ Pace pace_of(const platform::Flash& flash, double request_bytes, std::int64_t at
           request_bytes / rate,
           flash.queue_depth,
           streams(rate, flash.stream_bandwidth_bytes_per_s),
-          platform::refined(flash),
+          refined(flash),
           flash.batch > 1 && flash.batch >= flash.queue_depth};
 }
 
@@ -73,7 +72,7 @@ double Pace::together_s(std::int64_t n) const {
          std::max(alone_s, static_cast<double>(rest + 1) * shared_s);
 }
 
-void together_s(const platform::Flash& flash, std::span<const double> request_bytes,
+void together_s(const Flash& flash, std::span<const double> request_bytes,
                 std::vector<double>& ends_s) {
   const auto n = static_cast<std::int64_t>(request_bytes.size());
   const double bytes = std::accumulate(request_bytes.begin(), request_bytes.end(), 0.0);
@@ -96,4 +95,4 @@ void together_s(const platform::Flash& flash, std::span<const double> request_by
   }
 }
 
-}  // namespace leanstream::sim
+}  // namespace leanstream::platform

@@ -1,6 +1,6 @@
 // How a flash device serves requests, and how long that takes in closed form.
 //
-// The device, one request of s bytes after another (request_flash.h does just this):
+// The device, one request of s bytes after another (sim/request_flash.h does just this):
 //
 //   host       takes a request from its queue every σ = 1 ÷ requests_per_s at most, and only while
 //              fewer than D = queue_depth of its lane are in the device
@@ -33,7 +33,7 @@
 // span, a batch or a spread:
 //
 //   reach      with v bytes taken and not told, the transfers get r(v) together instead of `peak`
-//              (platform::reach); T uses v = min(n, D) · s
+//              (flash_reach.h); T uses v = min(n, D) · s
 //   sharing    all requests whose latency is over share that equally, each up to stream_bandwidth:
 //              no channels, the last p + 1 end latency + max(p · σ + x, (p + 1) · y) after the
 //              turns
@@ -53,7 +53,7 @@
 #include "engine/base/types.h"
 #include "engine/platform/platform.h"
 
-namespace leanstream::sim {
+namespace leanstream::platform {
 
 // The device requests of a read command.
 struct ReadLoad {
@@ -64,9 +64,9 @@ struct ReadLoad {
 };
 
 // min(bandwidth, link), bytes/s.
-double peak(const platform::Flash& flash);
+double peak(const Flash& flash);
 // m
-std::int64_t channels(const platform::Flash& flash);
+std::int64_t channels(const Flash& flash);
 
 // The terms above for requests of one size, in seconds.
 struct Pace {
@@ -84,11 +84,11 @@ struct Pace {
 };
 
 // `request_bytes` with the overhead; `at_once`: requests in the device, of those that there are.
-Pace pace_of(const platform::Flash& flash, double request_bytes, std::int64_t at_once = 1);
+Pace pace_of(const Flash& flash, double request_bytes, std::int64_t at_once = 1);
 
 // ends_s[i]: when requests 0 … i of these sizes have all ended, handed over together to an idle
 // device. ends_s is as long as request_bytes.
-void together_s(const platform::Flash& flash, std::span<const double> request_bytes,
+void together_s(const Flash& flash, std::span<const double> request_bytes,
                 std::vector<double>& ends_s);
 
-}  // namespace leanstream::sim
+}  // namespace leanstream::platform

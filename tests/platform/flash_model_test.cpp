@@ -1,15 +1,19 @@
-#include "sim/flash_model.h"
+#include "engine/platform/flash_model.h"
 
 #include <gtest/gtest.h>
 
-#include "tests/sim/device.h"
-
-namespace leanstream::sim {
+namespace leanstream::platform {
 namespace {
 
-const platform::Flash kFlash = round_device().flash;  // 7 GB/s, 1.75 a stream, 500k, 80 us, 32
+const Flash kFlash{.bandwidth_bytes_per_s = 7e9,
+                   .stream_bandwidth_bytes_per_s = 1.75e9,
+                   .requests_per_s = 500e3,
+                   .latency_ns = 80'000,
+                   .queue_depth = 32,
+                   .logical_block_bytes = 4096,
+                   .link_bandwidth_bytes_per_s = 16e9};
 
-double closed_s(const platform::Flash& flash, double bytes, std::int64_t n) {
+double closed_s(const Flash& flash, double bytes, std::int64_t n) {
   return pace_of(flash, bytes).together_s(n);
 }
 
@@ -80,4 +84,4 @@ TEST(FlashModel, EqualRequestsAgreeWithTheEquations) {
 }
 
 }  // namespace
-}  // namespace leanstream::sim
+}  // namespace leanstream::platform
