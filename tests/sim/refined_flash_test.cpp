@@ -107,6 +107,45 @@ TEST(RefinedFlash, TheHostLimitsSmallRequests) {
   EXPECT_NEAR(keep(flash, 4'096, 32, 10'000).requests_per_s / 20e3, 1, 1e-3);
 }
 
+// In one read, which an idle device gets: turns of the queue where a batch is told together.
+TEST(RefinedFlash, BurstsEndAsTheClosedFormSays) {
+  for (const std::int32_t batch : {1, 64}) {
+    const platform::Flash flash = with(disk(), batch, 0);
+    for (const int count : {1, 5, 64, 65, 200}) {
+      FlashRun run(device_with(flash, 16'384), Fidelity::request, kBus);
+      run.submit(run.commands.read(count));
+      const double exact_s = count / calibration::together(flash, 16'384, count).requests_per_s;
+      EXPECT_NEAR(run.run(1) / exact_s, 1, batch == 1 && count > 64 ? 0.02 : 1e-3)
+          << count << " in batches of " << batch;
+    }
+  }
+}
+
+// A pause each 5 ms in which bytes move, on average; a deep queue keeps them moving.
+TEST(RefinedFlash, PausesTakeTheirShareOfTime) {
+  platform::Flash flash = with(disk(), 1, 0.25);
+  const double steady = closed_loop(flash, 16'384, 64).requests_per_s;
+  flash.pause_ns = 1'000'000;
+  flash.pause_every_ns = 5'000'000;
+  const auto exact = closed_loop(flash, 16'384, 64);
+  EXPECT_NEAR(exact.requests_per_s / steady, 5.0 / 6, 0.01);
+  const Loop loop = keep(flash, 16'384, 64, 400'000);
+  EXPECT_NEAR(loop.requests_per_s / exact.requests_per_s, 1, 0.01);
+  EXPECT_NEAR(loop.quantile(0.5) / exact.p50_s, 1, 0.15);  // a part of what is usual has a pause too
+}
+
+TEST(RefinedFlash, NothingEndsInAPause) {
+  platform::Flash flash = with(disk(), 1, 0);
+  flash.pause_ns = 1'000'000;
+  flash.pause_every_ns = 1'000;
+  for (const Fidelity fidelity : kFidelities) {
+    // 35 us of latency, then 163 us of transfer: some 163 pauses of a millisecond.
+    FlashRun run(device_with(flash, 94'000), fidelity, kBus);
+    run.submit(run.commands.read(1));
+    EXPECT_NEAR(run.run(1), 163e-3, 40e-3);
+  }
+}
+
 TEST(RefinedFlash, TheSeedDecides) {
   const platform::Flash flash = with(disk(), 1, 0.25);
   const Loop first = keep(flash, 16'384, 8, 2'000, 5);
