@@ -1,6 +1,7 @@
 #include "sim/host.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "engine/base/check.h"
 
@@ -28,15 +29,20 @@ bool host_takes_time(const platform::Cpu& cpu) {
 }
 
 Host::Host(const backend::WorldSpec& spec, std::unique_ptr<backend::Backend> devices)
-    : cpu_(spec.platform->cpu), devices_(std::move(devices)) {}
+    : cpu_(spec.platform->cpu),
+      requests_per_s_(spec.platform->flash.requests_per_s),
+      queue_depth_(spec.platform->flash.queue_depth),
+      devices_(std::move(devices)) {}
 
 void Host::submit(std::span<const Command> commands) {
   clear_lent();
   collect_until(now_ns_ + cpu_.step_ns);
+  std::int64_t requests = 0;
   for (const Command& command : commands) {
     switch (command.kind) {
       case CommandKind::read:
         reads_.push_back(command.ticket);
+        scheduler::for_each_request(command, [&](std::size_t, std::size_t) { ++requests; });
         break;
       case CommandKind::predict:
         predictions_.push_back(command.ticket);
@@ -50,11 +56,15 @@ void Host::submit(std::span<const Command> commands) {
     }
   }
   devices_->submit(commands);
-  waits_from_ns_ = devices_->now();
+  // Of a full queue the rest follows as others end.
+  requests = std::min<std::int64_t>(requests, queue_depth_);
+  waits_from_ns_ = devices_->now() +
+                   std::llround(static_cast<double>(requests) / requests_per_s_ * kNsPerSecond);
 }
 
 std::span<const Completion> Host::wait(TimeNs deadline) {
   clear_lent();
+  if (batch_.empty()) collect_until(std::min(waits_from_ns_, deadline));
   if (batch_.empty()) {
     for (const Completion& c : devices_->wait(deadline)) take(c);
     const TimeNs ended = devices_->now();
@@ -62,7 +72,6 @@ std::span<const Completion> Host::wait(TimeNs deadline) {
     if (slept) collect_until(ended + wake_up_ns());
   }
   now_ns_ = std::max(now_ns_, devices_->now());
-  waits_from_ns_ = now_ns_;
   for (Completion& c : batch_) {
     c.time_ns = now_ns_;
     std::erase(awaited_, c.ticket);

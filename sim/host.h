@@ -7,9 +7,9 @@
 //   after it, as its thread has just been at work on this processor; a read at once, since
 //   flash.latency has been measured by a thread that slept
 //
-// What ends while the thread is busy is seen when it waits, as one batch. Handing requests over is
-// part of how fast the flash takes them (flash.requests). On a platform that states neither
-// cpu.step nor cpu.wake_up the thread takes no time.
+// What ends while the thread is busy is seen when it waits, as one batch. It is busy too while it
+// hands requests over, as fast as the flash takes them (flash.requests). On a platform that states
+// neither cpu.step nor cpu.wake_up the thread takes no time.
 #pragma once
 
 #include <memory>
@@ -42,6 +42,8 @@ class Host final : public backend::Backend {
   void take(const scheduler::Completion& completion);
 
   platform::Cpu cpu_;
+  double requests_per_s_;
+  std::int32_t queue_depth_;
   std::unique_ptr<backend::Backend> devices_;
   TimeNs now_ns_ = 0;              // of the last batch
   TimeNs waits_from_ns_ = 0;       // its commands are handed over

@@ -96,7 +96,7 @@ class Maker {
                          std::int32_t together) const;
   using BurstParameters = std::function<std::string(const Plan&, std::int32_t together)>;
   Bytes cost_of(const char* what, const BurstParameters& parameters, std::int32_t pieces,
-                Measured& all);
+                Measured& rate);
   void pieces();
   void mix();
   void flash();
@@ -131,24 +131,20 @@ calibration::Cell Maker::cell(const char* what, const std::string& parameters, B
 
 // In bytes of a transfer, what each further place costs that a request fills, and each further
 // request that the system merges: so many that the model has the rates measured.
+// At the largest burst: of few requests much of the cost passes behind the latency.
 Bytes Maker::cost_of(const char* what, const BurstParameters& parameters, std::int32_t pieces,
-                     Measured& all) {
+                     Measured& rate) {
   const double bytes = static_cast<double>(plan_.piece_bytes) * pieces;
-  std::vector<double> costs;
-  for (const std::int32_t n : plan_.mix_bursts) {
-    const Measured rate = samples_.get(what, parameters(plan_, n), "rate");
-    double less = 0, more = 1e6;
-    for (int i = 0; i < 60; ++i) {
-      const double middle = (less + more) / 2;
-      const double whole = bytes + middle * (pieces - 1);
-      const bool slower = calibration::together(p_.flash, whole, n).requests_per_s <= rate.median;
-      (slower ? more : less) = middle;
-    }
-    costs.push_back(less);
-    all.count += rate.count;
-    all.spread = std::max(all.spread, rate.spread);
+  const std::int32_t n = plan_.mix_bursts.back();
+  rate = samples_.get(what, parameters(plan_, n), "rate");
+  double less = 0, more = 1e6;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (less + more) / 2;
+    const double whole = bytes + middle * (pieces - 1);
+    const bool slower = calibration::together(p_.flash, whole, n).requests_per_s <= rate.median;
+    (slower ? more : less) = middle;
   }
-  return static_cast<Bytes>(std::llround(rounded(median(costs))));
+  return static_cast<Bytes>(std::llround(rounded(less)));
 }
 
 void Maker::pieces() {

@@ -131,7 +131,8 @@ TEST(RefinedFlash, PausesTakeTheirShareOfTime) {
   EXPECT_NEAR(exact.requests_per_s / steady, 5.0 / 6, 0.01);
   const Loop loop = keep(flash, 16'384, 64, 400'000);
   EXPECT_NEAR(loop.requests_per_s / exact.requests_per_s, 1, 0.01);
-  EXPECT_NEAR(loop.quantile(0.5) / exact.p50_s, 1, 0.15);  // a part of what is usual has a pause too
+  EXPECT_NEAR(loop.quantile(0.5) / exact.p50_s, 1,
+              0.15);  // a part of what is usual has a pause too
 }
 
 TEST(RefinedFlash, NothingEndsInAPause) {
