@@ -204,6 +204,7 @@ class Scheduler {
   BlockSet kept_;                          // scratch
   BlockSet lost_;                          // scratch
   BlockSet expired_;                       // scratch
+  BlockSet inserted_;                      // scratch, empty between calls
   BlockScores truth_;                      // scratch
 
   std::vector<Command> commands_;

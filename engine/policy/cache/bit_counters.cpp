@@ -1,6 +1,7 @@
 #include "engine/policy/cache/bit_counters.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "engine/base/vector_scan.h"
@@ -54,6 +55,37 @@ std::uint32_t BitCounters::count(LayerId layer, BlockId block) const {
     n |= static_cast<std::uint32_t>(plane.test(block)) << p;
   }
   return n;
+}
+
+void BitCounters::reset(LayerId id, const BlockSet& blocks) {
+  Layer& layer = layers_[static_cast<std::size_t>(id)];
+  layer.known = false;
+  for (int p = 0; p < layer.used_planes; ++p) layer.planes[static_cast<std::size_t>(p)] -= blocks;
+}
+
+void BitCounters::halve() {
+  for (Layer& layer : layers_) {
+    layer.known = false;
+    layer.planes.front().clear();
+    std::rotate(layer.planes.begin(), layer.planes.begin() + 1, layer.planes.end());
+    layer.used_planes = std::max(0, layer.used_planes - 1);
+  }
+}
+
+void BitCounters::assign(LayerId id, std::span<const std::uint16_t> counts) {
+  Layer& layer = layers_[static_cast<std::size_t>(id)];
+  layer.known = false;
+  layer.used_planes = kPlanes;
+  for (std::size_t w = 0; w < carry_.words().size(); ++w) {
+    std::array<BlockSet::Word, kPlanes> columns{};
+    const auto rest = counts.subspan(w * BlockSet::kWordBits);
+    for (std::size_t i = 0; i < std::min<std::size_t>(rest.size(), BlockSet::kWordBits); ++i) {
+      for (std::size_t p = 0; p < kPlanes; ++p) {
+        columns[p] |= BlockSet::Word{(rest[i] >> p) & 1U} << i;
+      }
+    }
+    for (std::size_t p = 0; p < kPlanes; ++p) layer.planes[p].words()[w] = columns[p];
+  }
 }
 
 void BitCounters::find_lowest(std::size_t l, std::uint32_t guess) {

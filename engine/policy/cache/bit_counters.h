@@ -18,6 +18,12 @@ class BitCounters {
 
   void increment(LayerId layer, const BlockSet& blocks);
   std::uint32_t count(LayerId layer, BlockId block) const;
+  // These blocks have not been counted yet.
+  void reset(LayerId layer, const BlockSet& blocks);
+  // Every count becomes half of what it was, rounded down.
+  void halve();
+  // The counts of a layer's blocks are these.
+  void assign(LayerId layer, std::span<const std::uint16_t> counts);
 
   // Appends the `count` evictable blocks with the lowest counts (all when there are fewer). Where
   // not all of a count are taken: first those of the layer computed longest ago, of a layer the

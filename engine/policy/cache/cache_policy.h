@@ -36,6 +36,33 @@ struct CacheView {
   std::span<const std::uint64_t> versions{};
 };
 
+// Victims as sets, for who keeps his residents as sets (replays).
+struct VictimSets {
+  VictimSets(LayerId layer_count, BlockId blocks_per_layer)
+      : of_layer(static_cast<std::size_t>(layer_count), BlockSet(blocks_per_layer)) {}
+
+  void clear() {
+    for (const LayerId l : layers) of_layer[static_cast<std::size_t>(l)].clear();
+    layers.clear();
+    count = 0;
+  }
+  // blocks: `number` of them, none of them named before
+  void add(LayerId layer, const BlockSet& blocks, BlockId number) {
+    of_layer[static_cast<std::size_t>(layer)] |= blocks;
+    layers.push_back(layer);
+    count += number;
+  }
+  void add(const BlockRef& ref) {
+    of_layer[static_cast<std::size_t>(ref.layer)].set(ref.block);
+    if (layers.empty() || layers.back() != ref.layer) layers.push_back(ref.layer);
+    ++count;
+  }
+
+  std::vector<BlockSet> of_layer;
+  std::vector<LayerId> layers;  // of the victims; a layer may be there more than once
+  BlockId count = 0;
+};
+
 // Hooks have no-op defaults; none may keep a reference to its arguments. Steps count layers of
 // tokens: step = token · layers + layer.
 class CachePolicy {
@@ -57,10 +84,22 @@ class CachePolicy {
   virtual void used(LayerId, const BlockSet& /*blocks*/, StepId) {}
 
   // Blocks of a layer have arrived from flash for `step`.
-  virtual void inserted(LayerId, std::span<const BlockId>, StepId) {}
+  virtual void inserted(LayerId, const BlockSet& /*blocks*/, StepId) {}
 
-  // Appends at most `count` evictable blocks to `out`, the first to go first.
+  // The layer's blocks have these scores for `step`: its final prediction, in prefill the truth of
+  // one token. Called before used(), unless everything is wanted.
+  virtual void scored(LayerId, std::span<const std::uint32_t> /*units*/, StepId) {}
+
+  // Appends at most `count` evictable blocks to `out`, the first to go first. With
+  // `cache.resident`, what is named is evicted.
   virtual void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const = 0;
+
+  // Adds the same blocks to `out`.
+  virtual void victim_sets(const CacheView& cache, BlockId count, VictimSets& out) const {
+    listed_.clear();
+    victims(cache, count, listed_);
+    for (const BlockRef& ref : listed_) out.add(ref);
+  }
 
   // Marks in `out` the resident blocks of a layer that shall be dropped though no room is needed.
   // Called when the layer has been computed (`step`), in prefill as well, and for every layer once
@@ -70,6 +109,9 @@ class CachePolicy {
   // Blocks of a layer that are computed for every decoded token, whatever is predicted: they take
   // their place within the run's density. nullptr: none. May change only in expired().
   virtual const BlockSet* always_computed(LayerId) const { return nullptr; }
+
+ private:
+  mutable std::vector<BlockRef> listed_;  // scratch
 };
 
 }  // namespace leanstream::policy

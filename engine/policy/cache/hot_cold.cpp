@@ -43,7 +43,7 @@ class HotCold final : public CachePolicy {
     if (hot_.empty()) prompt_[static_cast<std::size_t>(layer)].push_back(blocks);
   }
 
-  void inserted(LayerId layer, std::span<const BlockId> blocks, StepId step) override {
+  void inserted(LayerId layer, const BlockSet& blocks, StepId step) override {
     ages_.stamp(layer, blocks, step);
   }
 

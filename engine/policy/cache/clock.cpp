@@ -1,0 +1,58 @@
+#include "engine/policy/cache/block_queue.h"
+#include "engine/policy/cache/cache_policy.h"
+
+namespace leanstream::policy {
+namespace {
+
+// First in, first out with a second chance: a block that was used again since it arrived, or since
+// its last chance, goes back to the end of the queue (Corbato, "A paging experiment with the
+// Multics system", 1968).
+class Clock final : public CachePolicy {
+ public:
+  using Parameters = NoParameters;
+  static const config::Table<Parameters>& table() { return NoParameters::table(); }
+
+  Clock(const Context& context, const Parameters&)
+      : reuse_(context.layers, context.blocks_per_layer),
+        used_(context.layers, context.blocks_per_layer) {}
+
+  void inserted(LayerId layer, const BlockSet& blocks, StepId) override {
+    reuse_.arrived(layer, blocks);
+    used_.of(layer) -= blocks;
+    queue_.push(layer, blocks);
+  }
+
+  void used(LayerId layer, const BlockSet& blocks, StepId) override {
+    used_.of(layer) |= reuse_.reused(layer, blocks);
+  }
+
+  void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
+    kept_.clear();
+    // Twice round, every block has lost its chance.
+    for (std::int64_t left = 2 * queue_.size(); left > 0 && count > 0 && !queue_.empty(); --left) {
+      const BlockRef ref = queue_.pop();
+      if (!BlockFlags::test_in(cache.evictable, ref)) {
+        if (!has_gone(cache, ref)) kept_.push_back(ref);
+      } else if (used_.test(ref)) {
+        used_.reset(ref);
+        queue_.push(ref);
+      } else {
+        out.push_back(ref);
+        --count;
+      }
+    }
+    queue_.put_back(kept_);
+  }
+
+ private:
+  mutable BlockQueue queue_;
+  ReuseFilter reuse_;
+  mutable BlockFlags used_;
+  mutable std::vector<BlockRef> kept_;  // scratch: not evictable now
+};
+
+}  // namespace
+
+LEANSTREAM_CACHE_POLICY(Clock, "clock", "as fifo, but what was used again gets a second chance")
+
+}  // namespace leanstream::policy
