@@ -78,6 +78,7 @@ Scheduler::Scheduler(const RunSpec& spec, const Policies& policies)
       ahead_(policies.controller->predicts() == policy::Predicts::one_shot_at_input
                  ? policy::ReadAhead::none
                  : policies.loader->read_ahead()),
+      tells_scores_(policies.cache->reads_scores() && !policies.predictor->wants_everything()),
       selection_(spec, *policies.activations),
       arena_(spec.layers, spec.geometry.blocks_per_layer, spec.slots),
       works_{LayerWork(spec.geometry.blocks_per_layer), LayerWork(spec.geometry.blocks_per_layer)},
@@ -234,7 +235,7 @@ void Scheduler::close_layer(const Completion& completion) {
   if (work.prefill) {
     note_prompt_use(work, completion.scores);
   } else {
-    if (!policies_.predictor->wants_everything()) {
+    if (tells_scores_) {
       policies_.cache->scored(work.layer, work.units, work.step);
     }
     policies_.cache->used(work.layer, work.wanted, work.step);
@@ -277,7 +278,7 @@ void Scheduler::note_prompt_use(const LayerWork& work, std::span<const std::uint
       selection_.choose(t, work.layer, truth, nullptr, truth_);
     }
     const StepId step = static_cast<StepId>(t) * spec_.layers + work.layer;
-    if (!policies_.predictor->wants_everything()) {
+    if (tells_scores_) {
       policies_.cache->scored(work.layer, truth_.units, step);
     }
     policies_.cache->used(work.layer, truth_.wanted, step);

@@ -168,6 +168,7 @@ class Scheduler {
   Timing timing_;
   bool refines_;
   policy::ReadAhead ahead_;
+  bool tells_scores_;
   Selection selection_;
   Arena arena_;
 

@@ -279,7 +279,8 @@ TEST(Registry, UnknownNamesListTheValidOnesAndTheNearest) {
   Registry<CachePolicy>::instance().choose(document.root, diagnostics);
   EXPECT_NE(diagnostics.text().find("x.yaml:1:10"), std::string::npos) << diagnostics.text();
   EXPECT_NE(diagnostics.text().find("did you mean 'lfu'?"), std::string::npos);
-  EXPECT_NE(diagnostics.text().find("lfu, lfu_aging, lfu_in_cache, lru, pinned"), std::string::npos);
+  EXPECT_NE(diagnostics.text().find("lfu, lfu_aging, lfu_in_cache, lru, pinned"),
+            std::string::npos);
 }
 
 TEST(RegistryDeathTest, ADuplicateNameEndsTheProgram) {

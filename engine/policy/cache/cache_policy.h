@@ -86,6 +86,9 @@ class CachePolicy {
   // Blocks of a layer have arrived from flash for `step`.
   virtual void inserted(LayerId, const BlockSet& /*blocks*/, StepId) {}
 
+  // Whether scored() shall be called.
+  virtual bool reads_scores() const { return false; }
+
   // The layer's blocks have these scores for `step`: its final prediction, in prefill the truth of
   // one token. Called before used(), unless everything is wanted.
   virtual void scored(LayerId, std::span<const std::uint32_t> /*units*/, StepId) {}

@@ -33,6 +33,8 @@ class ImportanceEwma final : public CachePolicy {
         classes_(blocks_),
         order_(context.layers, context.blocks_per_layer) {}
 
+  bool reads_scores() const override { return true; }
+
   void scored(LayerId layer, std::span<const std::uint32_t> units, StepId) override {
     const std::uint64_t total = vector_total(units);
     if (total == 0) return;
