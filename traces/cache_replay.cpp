@@ -1,9 +1,7 @@
 #include "traces/cache_replay.h"
 
-#include <algorithm>
-#include <bit>
-
 #include "engine/base/check.h"
+#include "engine/base/vector_scan.h"
 
 namespace leanstream::traces {
 
@@ -14,7 +12,7 @@ CacheReplay::CacheReplay(policy::CachePolicy& policy, LayerId layers, BlockId bl
       resident_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)),
       evictable_(resident_),
       versions_(static_cast<std::size_t>(layers)),
-      victims_(layers, blocks_per_layer),
+      victims_(blocks_per_layer),
       missing_(blocks_per_layer),
       one_(blocks_per_layer),
       expired_(blocks_per_layer) {
@@ -40,16 +38,8 @@ BlockId CacheReplay::use_one_by_one(LayerId layer, const BlockSet& wanted, StepI
 
 BlockId CacheReplay::look_up(LayerId layer, const BlockSet& wanted, StepId step) {
   const auto l = static_cast<std::size_t>(layer);
-  const auto there = resident_[l].words();
-  const auto asked = wanted.words();
-  const auto missing = missing_.words();
-  const auto evictable = evictable_[l].words();
-  BlockId missed = 0;
-  for (std::size_t w = 0; w < there.size(); ++w) {
-    missing[w] = asked[w] & ~there[w];
-    evictable[w] = there[w] & ~asked[w];
-    missed += std::popcount(missing[w]);
-  }
+  const BlockId missed =
+      vector_look_up(wanted.words(), resident_[l].words(), missing_.words(), evictable_[l].words());
   if (missed > 0) {
     versions_[l] = 0;
     evict(layer, held_ + missed - slots_);
@@ -57,9 +47,11 @@ BlockId CacheReplay::look_up(LayerId layer, const BlockSet& wanted, StepId step)
     policy_.inserted(layer, missing_, step);
   }
   policy_.used(layer, wanted, step);
-  for (std::size_t w = 0; w < there.size(); ++w) there[w] |= missing[w];
+  if (missed > 0) {
+    resident_[l] |= missing_;
+    versions_[l] = ++newest_version_;
+  }
   evictable_[l] = resident_[l];
-  if (missed > 0) versions_[l] = ++newest_version_;
   if (held_ > slots_) {  // the policy keeps the others, or the set is larger than the cache
     evict(layer, held_ - slots_);
     if (held_ > slots_) force_out(held_ - slots_);
@@ -71,13 +63,13 @@ void CacheReplay::evict(LayerId layer, BlockId count) {
   if (count <= 0) return;
   victims_.clear();
   policy_.victim_sets({evictable_, layer, resident_, versions_}, count, victims_);
-  LEANSTREAM_CHECK(victims_.count <= count, "{} victims for {} blocks", victims_.count, count);
-  for (const LayerId l : victims_.layers) {
-    const auto i = static_cast<std::size_t>(l);
-    resident_[i] -= victims_.of_layer[i];
-    evictable_[i] -= victims_.of_layer[i];
+  LEANSTREAM_CHECK(victims_.count() <= count, "{} victims for {} blocks", victims_.count(), count);
+  for (const auto& [victims_layer, blocks] : victims_.chunks()) {
+    const auto i = static_cast<std::size_t>(victims_layer);
+    vector_remove(resident_[i].words(), blocks.words());
+    vector_remove(evictable_[i].words(), blocks.words());
   }
-  held_ -= victims_.count;
+  held_ -= victims_.count();
 }
 
 // What the policy would not give up: the lowest layers and blocks, as in a run.

@@ -37,6 +37,7 @@ struct Options {
   double density = 0.2;
   double share = 0.25;
   int rounds = 5;
+  std::vector<std::string> only;
   bool json = false;
 };
 
@@ -156,6 +157,10 @@ void execute(const Options& o) {
       static_cast<SlotId>(std::max(1.0, std::round(o.share * static_cast<double>(sets.neurons()))));
   const auto accesses = static_cast<double>(traces::wanted_from(sets, 0));
   auto cases = cases_of(sets, slots);
+  std::erase_if(cases, [&](const Case& c) {
+    const bool asked = std::find(o.only.begin(), o.only.end(), c.name) != o.only.end();
+    return c.name != "list_and_hash_lru" && !o.only.empty() && !asked;
+  });
   measure(cases, accesses, o.rounds);
   Json rows = Json::array();
   for (const Case& c : cases) {
@@ -197,6 +202,7 @@ void add_bench_caches(CLI::App& bench) {
   caches->add_option("--rounds", o->rounds, "rounds of all cases; medians count")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  caches->add_option("--only", o->only, "some of the cases, beside the reference")->delimiter(',');
   caches->add_flag("--json", o->json, "JSON to stdout");
   caches->callback([o] { execute(*o); });
 }

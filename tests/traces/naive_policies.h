@@ -324,9 +324,8 @@ class NaiveLfu : public NaivePolicy {
     ++count_[at(id)];
   }
   int victim(const std::vector<char>& may_go, int layer) override {
-    return lowest(may_go, [&](int id) {
-      return std::tuple(count_[at(id)], age_of_layer(id, layer), id);
-    });
+    return lowest(may_go,
+                  [&](int id) { return std::tuple(count_[at(id)], age_of_layer(id, layer), id); });
   }
 
  protected:
@@ -389,7 +388,8 @@ class NaiveArc final : public NaivePolicy {
   void all_arrived() override {
     const int c = shape_.slots;
     while (t1_.size + b1_.size > c && b1_.size > 0) b1_.take(b1_.oldest());
-    while (t1_.size + t2_.size + b1_.size + b2_.size > 2 * c && b2_.size > 0) b2_.take(b2_.oldest());
+    while (t1_.size + t2_.size + b1_.size + b2_.size > 2 * c && b2_.size > 0)
+      b2_.take(b2_.oldest());
   }
   void used(int, int step) override { now_ = step; }
   void reused(int id, int step) override {

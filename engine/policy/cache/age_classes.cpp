@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/base/check.h"
+#include "engine/base/vector_scan.h"
 
 namespace leanstream::policy {
 namespace {
@@ -11,28 +12,6 @@ namespace {
 constexpr StepId kNoStep = std::numeric_limits<StepId>::max();
 
 using Word = BlockSet::Word;
-
-// out = a ∩ b; how many there are.
-BlockId common(const BlockSet& a, const BlockSet& b, BlockSet& out) {
-  const auto from = a.words();
-  const auto other = b.words();
-  const auto to = out.words();
-  BlockId count = 0;
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    to[i] = from[i] & other[i];
-    count += std::popcount(to[i]);
-  }
-  return count;
-}
-
-// set −= blocks; whether any is left.
-bool left_without(BlockSet& set, const BlockSet& blocks) {
-  const auto words = set.words();
-  const auto gone = blocks.words();
-  Word any = 0;
-  for (std::size_t i = 0; i < words.size(); ++i) any |= words[i] &= ~gone[i];
-  return any != 0;
-}
 
 // Leaves the `count` lowest members of a set that has more.
 void keep_lowest(BlockSet& set, BlockId count) {
@@ -53,6 +32,7 @@ void keep_lowest(BlockSet& set, BlockId count) {
 AgeClasses::AgeClasses(LayerId layers, BlockId blocks_per_layer)
     : classes_(static_cast<std::size_t>(layers)),
       unstamped_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)),
+      fronts_(static_cast<std::size_t>(layers), kNoStep),
       all_stamped_(static_cast<std::size_t>(layers)),
       at_(static_cast<std::size_t>(layers)),
       step_at_(static_cast<std::size_t>(layers)),
@@ -62,13 +42,13 @@ AgeClasses::AgeClasses(LayerId layers, BlockId blocks_per_layer)
 
 void AgeClasses::stamp(LayerId layer, const BlockSet& blocks, StepId step) {
   if (blocks.empty()) return;
-  unstamped(layer) -= blocks;
+  vector_remove(unstamped(layer).words(), blocks.words());
   auto& classes = classes_[static_cast<std::size_t>(layer)];
   bool any_empty = false;
   for (Class& c : classes) {
     if (c.step == step) continue;
     LEANSTREAM_CHECK(c.step < step, "layer {}: step {} after step {}", layer, step, c.step);
-    any_empty |= !left_without(c.blocks, blocks);
+    any_empty |= !vector_remove(c.blocks.words(), blocks.words());
   }
   if (any_empty) drop_empty(static_cast<std::size_t>(layer));
   if (!classes.empty() && classes.back().step == step) {
@@ -82,6 +62,7 @@ void AgeClasses::stamp(LayerId layer, const BlockSet& blocks, StepId step) {
   }
   fresh.blocks = blocks;
   classes.push_back(std::move(fresh));
+  fronts_[static_cast<std::size_t>(layer)] = classes.front().step;
 }
 
 void AgeClasses::remove(LayerId layer, const BlockSet& blocks) {
@@ -89,7 +70,7 @@ void AgeClasses::remove(LayerId layer, const BlockSet& blocks) {
   unstamped_[l] |= blocks;
   all_stamped_[l] = 0;
   bool any_empty = false;
-  for (Class& c : classes_[l]) any_empty |= !left_without(c.blocks, blocks);
+  for (Class& c : classes_[l]) any_empty |= !vector_remove(c.blocks.words(), blocks.words());
   if (any_empty) drop_empty(l);
 }
 
@@ -111,14 +92,13 @@ void AgeClasses::drop_empty(std::size_t layer) {
     spare_.push_back(std::move(c.blocks));
     return true;
   });
+  fronts_[layer] = classes_[layer].empty() ? kNoStep : classes_[layer].front().step;
 }
 
 // A walk visits the classes of all layers by age: the layer whose class is next, then walk_on().
 void AgeClasses::begin_walk() const {
-  for (std::size_t l = 0; l < classes_.size(); ++l) {
-    at_[l] = 0;
-    step_at_[l] = classes_[l].empty() ? kNoStep : classes_[l].front().step;
-  }
+  std::fill(at_.begin(), at_.end(), 0);
+  step_at_ = fronts_;
 }
 
 LayerId AgeClasses::oldest_layer() const {
@@ -133,13 +113,28 @@ void AgeClasses::walk_on(LayerId layer) const {
   step_at_[l] = next < classes_[l].size() ? classes_[l][next].step : kNoStep;
 }
 
+// What is chosen goes; what went since is as if it had never been stamped. Whether any is left.
+bool AgeClasses::drop(Class& c, std::size_t layer, const CacheView& cache) {
+  if (cache.resident.empty()) return true;  // nobody says so
+  const auto words = c.blocks.words();
+  bool any_left = vector_remove(words, chosen_.words());
+  unstamped_[layer] |= chosen_;
+  const auto there = cache.resident[layer].words();
+  if (any_left && vector_without(words, there, there, there, chosen_.words())) {
+    any_left = vector_remove(words, chosen_.words());
+    unstamped_[layer] |= chosen_;
+  }
+  return any_left;
+}
+
 // Calls take(layer, blocks, number) for what goes; returns how many are still to go.
 template <typename Take>
 BlockId AgeClasses::take_unstamped(const CacheView& cache, BlockId count, Take&& take) {
   for (std::size_t l = 0; l < unstamped_.size() && count > 0; ++l) {
     const std::uint64_t version = cache.versions.empty() ? 0 : cache.versions[l];
     if (version != 0 && version == all_stamped_[l]) continue;
-    const BlockId number = common(unstamped_[l], cache.evictable[l], chosen_);
+    const BlockId number =
+        vector_common(unstamped_[l].words(), cache.evictable[l].words(), chosen_.words());
     if (number <= count) all_stamped_[l] = version;
     if (number == 0) continue;
     if (number > count) keep_lowest(chosen_, count);
@@ -156,24 +151,13 @@ void AgeClasses::take_oldest(const CacheView& cache, BlockId count, Take&& take)
   begin_walk();
   for (LayerId layer = oldest_layer(); count > 0 && layer != kNone; layer = oldest_layer()) {
     const auto l = static_cast<std::size_t>(layer);
-    BlockSet& blocks = classes_[l][at_[l]].blocks;
-    BlockId number = common(blocks, cache.evictable[l], chosen_);
+    const BlockSet& blocks = classes_[l][at_[l]].blocks;
+    BlockId number = vector_common(blocks.words(), cache.evictable[l].words(), chosen_.words());
     if (number > count) keep_lowest(chosen_, count);
     number = std::min(number, count);
     if (number > 0) take(layer, chosen_, number);
     count -= number;
-    bool any_left = true;
-    if (!cache.resident.empty()) {  // what is named goes; what went since is as if never stamped
-      BlockSet& none = unstamped_[l];
-      const auto words = blocks.words();
-      Word any = 0;
-      for (std::size_t i = 0; i < words.size(); ++i) {
-        const Word gone = words[i] & (chosen_.words()[i] | ~cache.resident[l].words()[i]);
-        none.words()[i] |= gone;
-        any |= words[i] &= ~gone;
-      }
-      any_left = any != 0;
-    }
+    const bool any_left = drop(classes_[l][at_[l]], l, cache);
     if (any_left) {
       walk_on(layer);
     } else {

@@ -43,6 +43,7 @@ class AgeClasses {
   BlockId take_unstamped(const CacheView& cache, BlockId count, Take&& take);
   template <typename Take>
   void take_oldest(const CacheView& cache, BlockId count, Take&& take);
+  bool drop(Class& c, std::size_t layer, const CacheView& cache);
   void begin_walk() const;
   LayerId oldest_layer() const;
   void walk_on(LayerId layer) const;
@@ -50,6 +51,7 @@ class AgeClasses {
 
   std::vector<std::vector<Class>> classes_;  // of each layer, oldest first, none empty
   std::vector<BlockSet> unstamped_;          // of each layer, the blocks without a stamp
+  std::vector<StepId> fronts_;               // of each layer, the step of its oldest class
   // Of each layer, a version of its evictable set in which all had a stamp; 0: not known.
   std::vector<std::uint64_t> all_stamped_;
   mutable std::vector<std::size_t> at_;  // of each layer, the class that a walk has come to

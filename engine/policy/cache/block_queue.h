@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/base/block_set.h"
@@ -12,38 +14,45 @@ namespace leanstream::policy {
 
 class BlockQueue {
  public:
-  bool empty() const { return head_ == items_.size(); }
-  std::int64_t size() const { return static_cast<std::int64_t>(items_.size() - head_); }
+  bool empty() const { return head_ == tail_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(tail_ - head_); }
 
-  void push(const BlockRef& ref) { items_.push_back(ref); }
+  void push(const BlockRef& ref) { push_if(ref, true); }
+  // Without a branch on `condition`, which is hard to foresee.
+  void push_if(const BlockRef& ref, bool condition) {
+    make_room(1);
+    at(tail_) = ref;
+    tail_ += condition ? 1 : 0;
+  }
   void push(LayerId layer, const BlockSet& blocks) {
-    blocks.for_each([&](BlockId b) { items_.push_back({layer, b}); });
+    make_room(static_cast<std::size_t>(blocks.count()));
+    blocks.for_each([&](BlockId b) { at(tail_++) = {layer, b}; });
   }
 
   // The block that has been there longest; the queue must not be empty.
-  BlockRef pop() {
-    const BlockRef ref = items_[head_++];
-    if (head_ >= kSlack && 2 * head_ >= items_.size()) {
-      items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(head_));
-      head_ = 0;
-    }
-    return ref;
-  }
+  BlockRef pop() { return at(head_++); }
 
   // To the front, in that order.
   void put_back(std::span<const BlockRef> refs) {
-    if (refs.size() <= head_) {
-      head_ -= refs.size();
-      std::copy(refs.begin(), refs.end(), items_.begin() + static_cast<std::ptrdiff_t>(head_));
-    } else {
-      items_.insert(items_.begin() + static_cast<std::ptrdiff_t>(head_), refs.begin(), refs.end());
-    }
+    make_room(refs.size());
+    head_ -= refs.size();
+    for (std::size_t i = 0; i < refs.size(); ++i) at(head_ + i) = refs[i];
   }
 
  private:
-  static constexpr std::size_t kSlack = 4096;  // popped places that are kept before a clean-up
-  std::vector<BlockRef> items_;
-  std::size_t head_ = 0;
+  // A ring: positions run on, and wrap at its size, a power of two.
+  BlockRef& at(std::uint64_t position) { return ring_[position & (ring_.size() - 1)]; }
+  void make_room(std::size_t count) {
+    while (tail_ - head_ + count > ring_.size()) {
+      std::vector<BlockRef> larger(2 * ring_.size());
+      for (std::uint64_t i = head_; i < tail_; ++i) larger[i & (larger.size() - 1)] = at(i);
+      ring_ = std::move(larger);
+    }
+  }
+
+  std::vector<BlockRef> ring_ = std::vector<BlockRef>(256);
+  std::uint64_t head_ = std::uint64_t{1} << 62;  // far from 0: put_back() goes down
+  std::uint64_t tail_ = head_;
 };
 
 // The first use after an arrival is what the block was read for: later ones are reuses.
@@ -80,6 +89,13 @@ class BlockFlags {
   bool test(const BlockRef& ref) const { return test_in(sets_, ref); }
   void set(const BlockRef& ref) { of(ref.layer).set(ref.block); }
   void reset(const BlockRef& ref) { of(ref.layer).reset(ref.block); }
+
+  // Takes the flag away; whether there was one.
+  bool take(const BlockRef& ref) {
+    const bool was = test(ref);
+    reset(ref);
+    return was;
+  }
 
   static bool test_in(std::span<const BlockSet> sets, const BlockRef& ref) {
     return sets[static_cast<std::size_t>(ref.layer)].test(ref.block);

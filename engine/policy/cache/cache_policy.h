@@ -36,31 +36,43 @@ struct CacheView {
   std::span<const std::uint64_t> versions{};
 };
 
-// Victims as sets, for who keeps his residents as sets (replays).
-struct VictimSets {
-  VictimSets(LayerId layer_count, BlockId blocks_per_layer)
-      : of_layer(static_cast<std::size_t>(layer_count), BlockSet(blocks_per_layer)) {}
+// Victims as sets, for who keeps residents as sets (replays).
+class VictimSets {
+ public:
+  struct Chunk {
+    LayerId layer = 0;
+    BlockSet blocks;
+  };
 
-  void clear() {
-    for (const LayerId l : layers) of_layer[static_cast<std::size_t>(l)].clear();
-    layers.clear();
-    count = 0;
-  }
-  // blocks: `number` of them, none of them named before
+  explicit VictimSets(BlockId blocks_per_layer) : blocks_per_layer_(blocks_per_layer) {}
+
+  void clear() { used_ = 0, count_ = 0; }
+  // `number` blocks of a layer, none of them named before.
   void add(LayerId layer, const BlockSet& blocks, BlockId number) {
-    of_layer[static_cast<std::size_t>(layer)] |= blocks;
-    layers.push_back(layer);
-    count += number;
+    Chunk& chunk = next(layer);
+    chunk.blocks = blocks;
+    count_ += number;
   }
   void add(const BlockRef& ref) {
-    of_layer[static_cast<std::size_t>(ref.layer)].set(ref.block);
-    if (layers.empty() || layers.back() != ref.layer) layers.push_back(ref.layer);
-    ++count;
+    if (used_ == 0 || chunks_[used_ - 1].layer != ref.layer) next(ref.layer).blocks.clear();
+    chunks_[used_ - 1].blocks.set(ref.block);
+    ++count_;
   }
 
-  std::vector<BlockSet> of_layer;
-  std::vector<LayerId> layers;  // of the victims; a layer may be there more than once
-  BlockId count = 0;
+  BlockId count() const { return count_; }
+  std::span<const Chunk> chunks() const { return {chunks_.data(), used_}; }
+
+ private:
+  Chunk& next(LayerId layer) {
+    if (used_ == chunks_.size()) chunks_.push_back({layer, BlockSet(blocks_per_layer_)});
+    chunks_[used_].layer = layer;
+    return chunks_[used_++];
+  }
+
+  BlockId blocks_per_layer_;
+  std::vector<Chunk> chunks_;  // those that are not in use keep their room
+  std::size_t used_ = 0;
+  BlockId count_ = 0;
 };
 
 // Hooks have no-op defaults; none may keep a reference to its arguments. Steps count layers of

@@ -28,19 +28,23 @@ class Clock final : public CachePolicy {
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
     kept_.clear();
+    const std::size_t before = out.size();
+    out.resize(before + static_cast<std::size_t>(count) + 1);
+    BlockRef* at = out.data() + before;
+    const BlockRef* const end = at + count;
     // Twice round, every block has lost its chance.
-    for (std::int64_t left = 2 * queue_.size(); left > 0 && count > 0 && !queue_.empty(); --left) {
+    for (std::int64_t left = 2 * queue_.size(); left > 0 && at != end && !queue_.empty(); --left) {
       const BlockRef ref = queue_.pop();
       if (!BlockFlags::test_in(cache.evictable, ref)) {
         if (!has_gone(cache, ref)) kept_.push_back(ref);
-      } else if (used_.test(ref)) {
-        used_.reset(ref);
-        queue_.push(ref);
-      } else {
-        out.push_back(ref);
-        --count;
+        continue;
       }
+      const bool again = used_.take(ref);
+      queue_.push_if(ref, again);
+      *at = ref;
+      at += again ? 0 : 1;
     }
+    out.resize(static_cast<std::size_t>(at - out.data()));
     queue_.put_back(kept_);
   }
 

@@ -28,21 +28,25 @@ class Sieve final : public CachePolicy {
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
+    const std::size_t before = out.size();
+    out.resize(before + static_cast<std::size_t>(count) + 1);
+    BlockRef* at = out.data() + before;
+    const BlockRef* const end = at + count;
     // Twice round, no block has a mark.
-    for (std::int64_t left = 2 * (ahead_.size() + passed_.size()); left > 0 && count > 0; --left) {
+    for (std::int64_t left = 2 * (ahead_.size() + passed_.size()); left > 0 && at != end; --left) {
       if (ahead_.empty()) break;
       const BlockRef ref = ahead_.pop();
-      if (!BlockFlags::test_in(cache.evictable, ref)) {
-        if (!has_gone(cache, ref)) passed_.push(ref);
-      } else if (used_.test(ref)) {
-        used_.reset(ref);
+      if (BlockFlags::test_in(cache.evictable, ref)) {
+        const bool again = used_.take(ref);
+        passed_.push_if(ref, again);
+        *at = ref;
+        at += again ? 0 : 1;
+      } else if (!has_gone(cache, ref)) {
         passed_.push(ref);
-      } else {
-        out.push_back(ref);
-        --count;
       }
       if (ahead_.empty()) std::swap(ahead_, passed_);
     }
+    out.resize(static_cast<std::size_t>(at - out.data()));
   }
 
  private:
