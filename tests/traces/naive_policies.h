@@ -37,6 +37,7 @@ class NaivePolicy {
   virtual void step_ended(int /*step*/) {}
   virtual void prompt_ended() {}
   virtual bool drops(int /*id*/, int /*layer*/, int /*step*/) { return false; }
+  virtual void room_needed(int /*count*/) {}  // so many victims are asked for
   // One of those with may_go[id], or −1: none shall go.
   virtual int victim(const std::vector<char>& may_go, int layer) = 0;
 
@@ -115,6 +116,7 @@ class NaiveCache {
   }
 
   void evict(std::vector<char> may_go, int layer, int coming) {
+    if (held_ + coming > shape_.slots) policy_.room_needed(held_ + coming - shape_.slots);
     while (held_ + coming > shape_.slots) {
       const int id = policy_.victim(may_go, layer);
       if (id < 0) return;
@@ -458,13 +460,14 @@ class NaiveWTinyLfu final : public NaivePolicy {
       probation_.put(id, now_);
     }
   }
+  void room_needed(int count) override { coming_ = count; }
   int victim(const std::vector<char>& may_go, int) override {
     const int newcomer = window_.oldest(&may_go);
     int old = probation_.oldest(&may_go);
     if (old < 0) old = protected_.oldest(&may_go);
     if (newcomer < 0 && old < 0) return -1;
     int goes = old < 0 ? newcomer : old;
-    if (old >= 0 && newcomer >= 0 && window_.size > window_slots_) {
+    if (old >= 0 && newcomer >= 0 && window_.size + coming_ > window_slots_) {
       if (count_[at(newcomer)] <= count_[at(old)]) {
         goes = newcomer;
       } else {
@@ -484,6 +487,7 @@ class NaiveWTinyLfu final : public NaivePolicy {
   int window_slots_, main_slots_, protected_slots_;
   std::vector<int> count_;
   NaiveTimes window_, probation_, protected_;
+  int coming_ = 0;
   int now_ = 0;
   int uses_ = 0;
 };

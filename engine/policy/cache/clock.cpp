@@ -28,6 +28,7 @@ class Clock final : public CachePolicy {
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
     kept_.clear();
+    LayerWords words(cache, used_);
     const std::size_t before = out.size();
     out.resize(before + static_cast<std::size_t>(count) + 1);
     BlockRef* at = out.data() + before;
@@ -35,11 +36,11 @@ class Clock final : public CachePolicy {
     // Twice round, every block has lost its chance.
     for (std::int64_t left = 2 * queue_.size(); left > 0 && at != end && !queue_.empty(); --left) {
       const BlockRef ref = queue_.pop();
-      if (!BlockFlags::test_in(cache.evictable, ref)) {
+      if (!words.evictable(ref)) {
         if (!has_gone(cache, ref)) kept_.push_back(ref);
         continue;
       }
-      const bool again = used_.take(ref);
+      const bool again = words.take_flag(ref);
       queue_.push_if(ref, again);
       *at = ref;
       at += again ? 0 : 1;

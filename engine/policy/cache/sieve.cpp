@@ -28,6 +28,7 @@ class Sieve final : public CachePolicy {
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
+    LayerWords words(cache, used_);
     const std::size_t before = out.size();
     out.resize(before + static_cast<std::size_t>(count) + 1);
     BlockRef* at = out.data() + before;
@@ -36,8 +37,8 @@ class Sieve final : public CachePolicy {
     for (std::int64_t left = 2 * (ahead_.size() + passed_.size()); left > 0 && at != end; --left) {
       if (ahead_.empty()) break;
       const BlockRef ref = ahead_.pop();
-      if (BlockFlags::test_in(cache.evictable, ref)) {
-        const bool again = used_.take(ref);
+      if (words.evictable(ref)) {
+        const bool again = words.take_flag(ref);
         passed_.push_if(ref, again);
         *at = ref;
         at += again ? 0 : 1;

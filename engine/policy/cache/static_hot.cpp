@@ -50,7 +50,7 @@ class StaticHot final : public CachePolicy {
     if (hot_.empty()) return counts_.lowest(cache, count, out);
     others_.assign(cache.evictable.begin(), cache.evictable.end());
     for (std::size_t l = 0; l < others_.size(); ++l) others_[l] -= hot_[l];
-    counts_.lowest({others_, cache.current_layer, cache.resident, cache.versions}, count, out);
+    counts_.lowest({others_, cache.current_layer}, count, out);
   }
 
   void expired(LayerId, const BlockSet&, StepId step, BlockSet&) override {

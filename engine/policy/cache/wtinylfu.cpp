@@ -78,12 +78,13 @@ class WTinyLfu final : public CachePolicy {
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
+    const std::int64_t coming = count;  // room is made for as many, which come to the window
     for (; count > 0; --count) {
       const auto newcomer = window_.oldest(cache.evictable);
       auto old = probation_.oldest(cache.evictable);
       if (!old) old = protected_.oldest(cache.evictable);
       if (!newcomer && !old) return;
-      const bool too_large = newcomer && window_.size() > window_slots_;
+      const bool too_large = newcomer && window_.size() + coming > window_slots_;
       bool newcomer_goes = !old;
       if (old && too_large) {
         newcomer_goes = count_of(*newcomer) <= count_of(*old);
