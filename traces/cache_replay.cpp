@@ -12,7 +12,7 @@ CacheReplay::CacheReplay(policy::CachePolicy& policy, LayerId layers, BlockId bl
       resident_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)),
       evictable_(resident_),
       versions_(static_cast<std::size_t>(layers)),
-      victims_(blocks_per_layer),
+      victims_(layers, blocks_per_layer),
       missing_(blocks_per_layer),
       one_(blocks_per_layer),
       expired_(blocks_per_layer) {

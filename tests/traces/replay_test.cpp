@@ -197,15 +197,19 @@ TEST(Misses, PoliciesAreInTheKnownOrderOnTheRecordedSample) {
   using Order = std::vector<const char*>;  // fewest misses first
   for (const auto& [share, order] :
        {std::pair(0.25, Order{"belady", "{policy: static_hot, hindsight: true, share: 1}", "lfu",
-                              "wtinylfu", "s3fifo", "lru", "arc", "fifo", "sieve"}),
+                              "s3fifo", "lru", "arc", "fifo", "sieve"}),
         std::pair(0.5, Order{"belady", "{policy: static_hot, hindsight: true, share: 1}", "lfu",
-                             "wtinylfu", "s3fifo", "arc", "lru", "sieve", "fifo"})}) {
+                             "s3fifo", "arc", "lru", "sieve", "fifo"})}) {
     double before = 0;
     for (const char* policy : order) {
       const double now = ratio(policy, share, Lookup::access, scheduler::Scope::shared);
       EXPECT_GT(now, before) << policy << " at " << share;
       before = now;
     }
+    // Where there are so few tokens, what W-TinyLFU's window knows of the newest can be worth more
+    // than counts.
+    EXPECT_LT(ratio("wtinylfu", share, Lookup::access, scheduler::Scope::shared),
+              ratio("s3fifo", share, Lookup::access, scheduler::Scope::shared));
     EXPECT_LT(ratio("lru", share, Lookup::set, scheduler::Scope::even),
               ratio("lru", share, Lookup::set, scheduler::Scope::shared));
   }

@@ -44,9 +44,13 @@ class VictimSets {
     BlockSet blocks;
   };
 
-  explicit VictimSets(BlockId blocks_per_layer) : blocks_per_layer_(blocks_per_layer) {}
+  VictimSets(LayerId layers, BlockId blocks_per_layer)
+      : blocks_per_layer_(blocks_per_layer), single_(static_cast<std::size_t>(layers), kUnused) {}
 
-  void clear() { used_ = 0, count_ = 0; }
+  void clear() {
+    for (const Chunk& chunk : chunks()) single_[static_cast<std::size_t>(chunk.layer)] = kUnused;
+    used_ = 0, count_ = 0;
+  }
   // `number` blocks of a layer, none of them named before.
   void add(LayerId layer, const BlockSet& blocks, BlockId number) {
     Chunk& chunk = next(layer);
@@ -54,8 +58,12 @@ class VictimSets {
     count_ += number;
   }
   void add(const BlockRef& ref) {
-    if (used_ == 0 || chunks_[used_ - 1].layer != ref.layer) next(ref.layer).blocks.clear();
-    chunks_[used_ - 1].blocks.set(ref.block);
+    std::size_t& chunk = single_[static_cast<std::size_t>(ref.layer)];
+    if (chunk == kUnused) {
+      chunk = used_;
+      next(ref.layer).blocks.clear();
+    }
+    chunks_[chunk].blocks.set(ref.block);
     ++count_;
   }
 
@@ -69,8 +77,11 @@ class VictimSets {
     return chunks_[used_++];
   }
 
+  static constexpr std::size_t kUnused = ~std::size_t{0};
+
   BlockId blocks_per_layer_;
-  std::vector<Chunk> chunks_;  // those that are not in use keep their room
+  std::vector<std::size_t> single_;  // of each layer, the chunk of its blocks named one by one
+  std::vector<Chunk> chunks_;        // those that are not in use keep their room
   std::size_t used_ = 0;
   BlockId count_ = 0;
 };
