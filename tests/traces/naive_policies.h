@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <memory>
-#include <string>
 #include <tuple>
 #include <vector>
 
@@ -332,8 +330,7 @@ class NaiveLfu : public NaivePolicy {
 
  protected:
   int age_of_layer(int id, int layer) const {
-    const int layers = shape_.layers();
-    return (id / shape_.blocks() - layer - 1 + layers) % layers;
+    return (id / shape_.blocks() - layer - 1 + shape_.layers()) % shape_.layers();
   }
 
   bool forgets_;
@@ -539,7 +536,7 @@ class NaiveWindow final : public NaiveLru {
   std::map<std::size_t, int> newest_;  // of each layer, the step of its newest use
 };
 
-// A quarter of the slots for hot blocks.
+// With a quarter for hot blocks.
 class NaiveHotCold final : public NaiveLru {
  public:
   explicit NaiveHotCold(const NaiveShape& shape)
