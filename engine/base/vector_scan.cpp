@@ -143,6 +143,80 @@ bool without(Words a, Words b, Words c, Words d, std::span<std::uint64_t> out) {
   return subtract(out, a, b, c, d);
 }
 
+std::int32_t common(Words a, Words b, std::span<std::uint64_t> out) {
+  const hn::ScalableTag<std::uint64_t> d;
+  auto sum = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= a.size(); i += hn::Lanes(d)) {
+    const auto both = hn::And(hn::LoadU(d, a.data() + i), hn::LoadU(d, b.data() + i));
+    hn::StoreU(both, d, out.data() + i);
+    sum = hn::Add(sum, hn::PopulationCount(both));
+  }
+  auto count = static_cast<std::int32_t>(hn::GetLane(hn::SumOfLanes(d, sum)));
+  for (; i < a.size(); ++i) count += std::popcount(out[i] = a[i] & b[i]);
+  return count;
+}
+
+std::int32_t look_up(Words asked, Words there, std::span<std::uint64_t> missing,
+                     std::span<std::uint64_t> others) {
+  const hn::ScalableTag<std::uint64_t> d;
+  auto sum = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= asked.size(); i += hn::Lanes(d)) {
+    const auto a = hn::LoadU(d, asked.data() + i);
+    const auto b = hn::LoadU(d, there.data() + i);
+    const auto out = hn::AndNot(b, a);
+    hn::StoreU(out, d, missing.data() + i);
+    hn::StoreU(hn::AndNot(a, b), d, others.data() + i);
+    sum = hn::Add(sum, hn::PopulationCount(out));
+  }
+  auto count = static_cast<std::int32_t>(hn::GetLane(hn::SumOfLanes(d, sum)));
+  for (; i < asked.size(); ++i) {
+    count += std::popcount(missing[i] = asked[i] & ~there[i]);
+    others[i] = there[i] & ~asked[i];
+  }
+  return count;
+}
+
+bool remove(std::span<std::uint64_t> set, Words gone) {
+  return subtract(set, Words(set), gone);
+}
+
+std::int32_t below(Words from, std::span<const BlockSet> planes, std::uint32_t limit,
+                   std::span<std::uint64_t> out) {
+  const hn::ScalableTag<std::uint64_t> d;
+  auto sum = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= from.size(); i += hn::Lanes(d)) {
+    auto equal = hn::LoadU(d, from.data() + i);
+    auto less = hn::Zero(d);
+    for (std::size_t p = planes.size(); p-- > 0;) {
+      const auto plane = hn::LoadU(d, planes[p].words().data() + i);
+      if ((limit >> p & 1U) != 0) {
+        less = hn::Or(less, hn::AndNot(plane, equal));
+        equal = hn::And(equal, plane);
+      } else {
+        equal = hn::AndNot(plane, equal);
+      }
+    }
+    hn::StoreU(less, d, out.data() + i);
+    sum = hn::Add(sum, hn::PopulationCount(less));
+  }
+  auto count = static_cast<std::int32_t>(hn::GetLane(hn::SumOfLanes(d, sum)));
+  for (; i < from.size(); ++i) {
+    std::uint64_t equal = from[i];
+    std::uint64_t less = 0;
+    for (std::size_t p = planes.size(); p-- > 0;) {
+      const std::uint64_t plane = planes[p].words()[i];
+      if ((limit >> p & 1U) != 0) less |= equal & ~plane;
+      equal &= (limit >> p & 1U) != 0 ? plane : ~plane;
+    }
+    out[i] = less;
+    count += std::popcount(less);
+  }
+  return count;
+}
+
 bool numbered(Words from, std::span<const BlockSet> planes, std::uint32_t number,
               std::span<std::uint64_t> out) {
   const hn::ScalableTag<std::uint64_t> d;
@@ -249,6 +323,10 @@ HWY_EXPORT(split);
 HWY_EXPORT(split_further);
 HWY_EXPORT(members);
 HWY_EXPORT(without);
+HWY_EXPORT(common);
+HWY_EXPORT(look_up);
+HWY_EXPORT(remove);
+HWY_EXPORT(below);
 HWY_EXPORT(numbered);
 HWY_EXPORT(lowest);
 HWY_EXPORT(filled);
@@ -283,6 +361,26 @@ bool vector_without(std::span<const std::uint64_t> a, std::span<const std::uint6
                     std::span<const std::uint64_t> c, std::span<const std::uint64_t> d,
                     std::span<std::uint64_t> out) {
   return HWY_DYNAMIC_DISPATCH(without)(a, b, c, d, out);
+}
+
+std::int32_t vector_common(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                           std::span<std::uint64_t> out) {
+  return HWY_DYNAMIC_DISPATCH(common)(a, b, out);
+}
+
+std::int32_t vector_look_up(std::span<const std::uint64_t> asked,
+                            std::span<const std::uint64_t> there, std::span<std::uint64_t> missing,
+                            std::span<std::uint64_t> others) {
+  return HWY_DYNAMIC_DISPATCH(look_up)(asked, there, missing, others);
+}
+
+bool vector_remove(std::span<std::uint64_t> set, std::span<const std::uint64_t> gone) {
+  return HWY_DYNAMIC_DISPATCH(remove)(set, gone);
+}
+
+std::int32_t vector_below(std::span<const std::uint64_t> from, std::span<const BlockSet> planes,
+                          std::uint32_t limit, std::span<std::uint64_t> out) {
+  return HWY_DYNAMIC_DISPATCH(below)(from, planes, limit, out);
 }
 
 bool vector_numbered(std::span<const std::uint64_t> from, std::span<const BlockSet> planes,

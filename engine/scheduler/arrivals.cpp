@@ -95,7 +95,9 @@ void Scheduler::publish(Part& part) {
   for (const std::int32_t index : part.arrived) {
     const auto& blocks = payloads_[static_cast<std::size_t>(index)].blocks;
     arena_.arrived(part.layer, blocks);
-    policies_.cache->inserted(part.layer, blocks, arrival_step(part.layer));
+    for (const BlockId b : blocks) inserted_.set(b);
+    policies_.cache->inserted(part.layer, inserted_, arrival_step(part.layer));
+    for (const BlockId b : blocks) inserted_.reset(b);
     for (LayerWork* work : {current_, next_}) {
       if (work == nullptr || !work->final || work->layer != part.layer) continue;
       for (const BlockId b : blocks) {

@@ -6,17 +6,6 @@
 
 namespace leanstream::scheduler {
 
-void StackDistances::add(const BlockSet& used) {
-  BlockId distance = 0;
-  for (std::size_t age = by_age_.size(); age-- > 0;) {  // a class fits as a whole or not at all
-    distance += by_age_[age].count();
-    hits_[static_cast<std::size_t>(distance)] += by_age_[age].count_common(used);
-  }
-  for (BlockSet& set : by_age_) set -= used;
-  std::erase_if(by_age_, [](const BlockSet& set) { return set.empty(); });
-  by_age_.push_back(used);
-}
-
 Quotas::Quotas(Scope scope, LayerId layers, BlockId blocks, SlotId slots, SlotId smallest_of_layer)
     : scope_(scope), blocks_(blocks), slots_(slots), smallest_(smallest_of_layer) {
   if (shared()) return;
@@ -24,12 +13,13 @@ Quotas::Quotas(Scope scope, LayerId layers, BlockId blocks, SlotId slots, SlotId
     quota_.push_back(std::min(blocks, slots / layers + (l < slots % layers ? 1 : 0)));
   }
   if (scope == Scope::by_miss_curve) {
-    distances_.assign(static_cast<std::size_t>(layers), StackDistances(blocks));
+    distances_.assign(static_cast<std::size_t>(layers), StackDistances(1, blocks));
   }
 }
 
 void Quotas::prompt_used(LayerId layer, const BlockSet& blocks) {
-  if (scope_ == Scope::by_miss_curve) distances_[static_cast<std::size_t>(layer)].add(blocks);
+  if (scope_ != Scope::by_miss_curve) return;
+  distances_[static_cast<std::size_t>(layer)].add(0, blocks, prompt_uses_++);
 }
 
 void Quotas::fix() {

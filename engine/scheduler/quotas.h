@@ -6,23 +6,9 @@
 
 #include "engine/base/block_set.h"
 #include "engine/scheduler/run_spec.h"
+#include "engine/scheduler/stack_distances.h"
 
 namespace leanstream::scheduler {
-
-// The misses a least-recently-used cache of one layer would have at every size, looked up set by
-// set (Mattson et al., "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2),
-// 1970): hits()[s] is how many uses hit first in a cache of s blocks.
-class StackDistances {
- public:
-  explicit StackDistances(BlockId blocks) : hits_(static_cast<std::size_t>(blocks) + 1) {}
-
-  void add(const BlockSet& used);
-  const std::vector<std::int64_t>& hits() const { return hits_; }
-
- private:
-  std::vector<BlockSet> by_age_;  // newest last: the blocks whose last use that was
-  std::vector<std::int64_t> hits_;
-};
 
 class Quotas {
  public:
@@ -43,7 +29,8 @@ class Quotas {
   SlotId slots_;
   SlotId smallest_;
   std::vector<SlotId> quota_;
-  std::vector<StackDistances> distances_;
+  std::vector<StackDistances> distances_;  // of each layer alone
+  StepId prompt_uses_ = 0;
 };
 
 }  // namespace leanstream::scheduler

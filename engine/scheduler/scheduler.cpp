@@ -78,6 +78,7 @@ Scheduler::Scheduler(const RunSpec& spec, const Policies& policies)
       ahead_(policies.controller->predicts() == policy::Predicts::one_shot_at_input
                  ? policy::ReadAhead::none
                  : policies.loader->read_ahead()),
+      tells_scores_(policies.cache->reads_scores() && !policies.predictor->wants_everything()),
       selection_(spec, *policies.activations),
       arena_(spec.layers, spec.geometry.blocks_per_layer, spec.slots),
       works_{LayerWork(spec.geometry.blocks_per_layer), LayerWork(spec.geometry.blocks_per_layer)},
@@ -90,6 +91,7 @@ Scheduler::Scheduler(const RunSpec& spec, const Policies& policies)
       evictable_versions_(static_cast<std::size_t>(spec.layers)),
       lost_(spec.geometry.blocks_per_layer),
       expired_(spec.geometry.blocks_per_layer),
+      inserted_(spec.geometry.blocks_per_layer),
       truth_(spec.geometry.blocks_per_layer),
       tickets_(most_tickets(spec)) {
   check_budget(spec, policies);
@@ -233,6 +235,9 @@ void Scheduler::close_layer(const Completion& completion) {
   if (work.prefill) {
     note_prompt_use(work, completion.scores);
   } else {
+    if (tells_scores_) {
+      policies_.cache->scored(work.layer, work.units, work.step);
+    }
     policies_.cache->used(work.layer, work.wanted, work.step);
     note_importance(work, completion.scores);
   }
@@ -273,6 +278,9 @@ void Scheduler::note_prompt_use(const LayerWork& work, std::span<const std::uint
       selection_.choose(t, work.layer, truth, nullptr, truth_);
     }
     const StepId step = static_cast<StepId>(t) * spec_.layers + work.layer;
+    if (tells_scores_) {
+      policies_.cache->scored(work.layer, truth_.units, step);
+    }
     policies_.cache->used(work.layer, truth_.wanted, step);
     quotas_.prompt_used(work.layer, truth_.wanted);
     if (work.layer == 0) first_layer_.used(truth_.wanted, truth_.priority);

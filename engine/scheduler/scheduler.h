@@ -168,6 +168,7 @@ class Scheduler {
   Timing timing_;
   bool refines_;
   policy::ReadAhead ahead_;
+  bool tells_scores_;
   Selection selection_;
   Arena arena_;
 
@@ -204,6 +205,7 @@ class Scheduler {
   BlockSet kept_;                          // scratch
   BlockSet lost_;                          // scratch
   BlockSet expired_;                       // scratch
+  BlockSet inserted_;                      // scratch, empty between calls
   BlockScores truth_;                      // scratch
 
   std::vector<Command> commands_;

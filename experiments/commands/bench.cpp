@@ -289,6 +289,7 @@ void add_bench(CLI::App& app) {
       ->check(CLI::IsMember({"null", "segment", "request"}));
   core->add_flag("--json", o->json, "JSON to stdout");
   core->callback([o] { execute(*o); });
+  add_bench_caches(*bench);
   add_bench_storage(*bench);
 }
 

@@ -20,7 +20,8 @@ const std::string& command_line();
 void set_command_line(int argc, const char* const* argv);
 
 void add_bench(CLI::App& app);
-void add_bench_storage(CLI::App& bench);  // a command of `bench`
+void add_bench_caches(CLI::App& bench);  // commands of `bench`
+void add_bench_storage(CLI::App& bench);
 void add_calibrate(CLI::App& app);
 void add_check(CLI::App& app);
 void add_evaluate(CLI::App& app);
@@ -33,6 +34,8 @@ void add_sweep(CLI::App& app);
 void add_synthesize(CLI::App& app);
 void add_timeline(CLI::App& app);
 void add_trace(CLI::App& app);
+void add_trace_export(CLI::App& trace);  // commands of `trace`
+void add_trace_misses(CLI::App& trace);
 void add_validate(CLI::App& app);
 
 }  // namespace leanstream::commands

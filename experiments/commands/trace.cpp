@@ -1,4 +1,4 @@
-// leanstream trace {info,check}: what is in a trace file, and whether it is sound.
+// leanstream trace: what is in a trace file, and whether it is sound.
 #include "traces/trace.h"
 
 #include <cstdio>
@@ -162,7 +162,8 @@ void run_check(const std::vector<std::string>& files) {
 }  // namespace
 
 void add_trace(CLI::App& app) {
-  auto* trace = app.add_subcommand("trace", "activation traces: what is in them, are they sound");
+  auto* trace = app.add_subcommand(
+      "trace", "activation traces: what is in them, are they sound, what would caches miss");
   trace->require_subcommand(1);
 
   auto* info = trace->add_subcommand("info", "header, sparsity, persistence and cache figures");
@@ -177,6 +178,8 @@ void add_trace(CLI::App& app) {
   const auto files = std::make_shared<std::vector<std::string>>();
   check->add_option("files", *files, "trace files")->required();
   check->callback([files] { run_check(*files); });
+  add_trace_misses(*trace);
+  add_trace_export(*trace);
 }
 
 }  // namespace leanstream::commands

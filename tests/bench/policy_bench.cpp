@@ -36,6 +36,7 @@ void cache_layer(benchmark::State& state, const char* name) {
   std::vector<std::uint64_t> versions(kLayers, 1);
   std::vector<BlockRef> victims;
   std::vector<BlockId> arrived;
+  BlockSet part_set(kBlocks);
   SlotId free = kSlots;
   StepId step = 0;
   std::int64_t accesses = 0;
@@ -67,7 +68,9 @@ void cache_layer(benchmark::State& state, const char* name) {
       for (const BlockId b : blocks) resident[l].set(b);
       ++versions[l];
       free -= static_cast<SlotId>(blocks.size());
-      cache->inserted(static_cast<LayerId>(l), blocks, step);
+      for (const BlockId b : blocks) part_set.set(b);
+      cache->inserted(static_cast<LayerId>(l), part_set, step);
+      for (const BlockId b : blocks) part_set.reset(b);
     }
     evictable[l] = resident[l];
     cache->used(static_cast<LayerId>(l), wanted, step);

@@ -24,7 +24,7 @@ TEST_F(HelpTest, EveryCommandNamesItsOptions) {
        {"EXPERIMENT", "key=value", "--backend", "--out", "--json", "--log-completions", "--log"}},
       {"sweep",
        {"EXPERIMENT", "key=value", "--backend", "--out", "--json", "--no-report", "--audit"}},
-      {"trace", {"info", "check"}}};
+      {"trace", {"info", "check", "misses", "export"}}};
   const Ended program = run({"--help"});
   EXPECT_EQ(program.status, 0);
   for (const auto& [command, words] : options) {

@@ -15,27 +15,29 @@ BlockSet set_of(std::initializer_list<BlockId> blocks) {
 std::vector<BlockRef> victims_after_use(const std::string& name) {
   const auto policy = scheduler::make_policy<CachePolicy>(name, {2, 8, 6});
   const auto insert = [&](LayerId layer, const std::vector<BlockId>& blocks, StepId step) {
-    policy->inserted(layer, blocks, step);
-    BlockSet used(8);
-    for (const BlockId b : blocks) used.set(b);
-    policy->used(layer, used, step);
+    BlockSet set(8);
+    for (const BlockId b : blocks) set.set(b);
+    policy->inserted(layer, set, step);
+    policy->used(layer, set, step);
   };
   insert(0, {5, 3}, 0);
-  insert(1, {7}, 1);
+  insert(1, {6}, 1);
   insert(0, {1}, 2);
+  insert(1, {7}, 3);
   policy->used(0, set_of({5, 1}), 4);
-  const std::vector<BlockSet> evictable{set_of({1, 3, 5}), set_of({7})};
+  const std::vector<BlockSet> evictable{set_of({1, 3, 5}), set_of({6, 7})};
   std::vector<BlockRef> out;
   policy->victims({evictable, 1}, 3, out);
   return out;
 }
 
-TEST(Readme, ItsPolicyIsRegisteredAndEvictsInTheOrderOfArrival) {
+TEST(Readme, ItsPolicyIsRegisteredAndEvictsTheLayerThatWasComputedLast) {
   const auto& entries = Registry<CachePolicy>::instance().entries();
-  ASSERT_TRUE(entries.contains("fifo"));
-  EXPECT_EQ(entries.at("fifo").help, "what came from flash longest ago goes first");
-  EXPECT_EQ(victims_after_use("fifo"), (std::vector<BlockRef>{{0, 3}, {0, 5}, {1, 7}}));
-  EXPECT_EQ(victims_after_use("lru"), (std::vector<BlockRef>{{0, 3}, {1, 7}, {0, 1}}));
+  ASSERT_TRUE(entries.contains("farthest_layer"));
+  EXPECT_EQ(entries.at("farthest_layer").help, "of the layer computed again last first");
+  EXPECT_EQ(victims_after_use("farthest_layer"), (std::vector<BlockRef>{{1, 6}, {0, 3}, {1, 7}}));
+  EXPECT_EQ(victims_after_use("lru"), (std::vector<BlockRef>{{0, 3}, {1, 6}, {1, 7}}));
+  EXPECT_EQ(victims_after_use("fifo"), (std::vector<BlockRef>{{0, 3}, {0, 5}, {1, 6}}));
 }
 
 }  // namespace

@@ -40,12 +40,12 @@ std::int64_t hits_up_to(const StackDistances& distances, SlotId size) {
 TEST(StackDistances, OfSingleBlocksAgreeWithAListForEverySize) {
   constexpr BlockId kBlocks = 12;
   RandomStream random(3, "test.distances");
-  StackDistances distances(kBlocks);
+  StackDistances distances(1, kBlocks);
   std::map<SlotId, std::list<BlockId>> lists;
   std::map<SlotId, std::int64_t> hits;
   for (int i = 0; i < 2000; ++i) {
     const auto b = static_cast<BlockId>(random.next_below(random.next_below(kBlocks) + 1));
-    distances.add(set_of(kBlocks, {b}));
+    distances.add(0, set_of(kBlocks, {b}), i);
     for (SlotId size = 1; size <= kBlocks; ++size) {
       auto& list = lists[size];
       const auto found = std::find(list.begin(), list.end(), b);
@@ -63,35 +63,37 @@ TEST(StackDistances, OfSingleBlocksAgreeWithAListForEverySize) {
   EXPECT_GT(hits[4], hits[2]);
 }
 
-// Sets: a cache holds those of the newest uses that fit as a whole, which is never more than what a
-// cache that evicts block by block would have hit.
-TEST(StackDistances, OfSetsAgreeWithCachesThatEvictWholeUses) {
-  constexpr BlockId kBlocks = 20;
-  RandomStream random(4, "test.distances");
-  StackDistances distances(kBlocks);
-  std::vector<std::pair<int, BlockId>> last;  // (use, block), newest first
-  std::vector<std::int64_t> whole(kBlocks + 1), single(kBlocks + 1);
-  for (int use = 0; use < 400; ++use) {
-    const BlockSet used = skewed_set(random, kBlocks);
-    distances.add(used);
-    for (std::size_t size = 0; size <= kBlocks; ++size) {
-      for (std::size_t i = 0; i < last.size(); ++i) {
-        std::size_t end = i + 1;  // of the blocks with the same last use
-        while (end < last.size() && last[end].first == last[i].first) ++end;
-        const bool hit = used.test(last[i].second);
-        whole[size] += hit && end <= size;
-        single[size] += hit && i < size;
+// Sets of two layers that share a cache: the blocks used last are in it, of one use the higher ones
+// first; looked up as a set before the use, or block by block.
+TEST(StackDistances, OfSetsAgreeWithAListOfBlocksByLastUse) {
+  constexpr BlockId kBlocks = 70;
+  constexpr LayerId kLayers = 2;
+  for (const bool as_set : {true, false}) {
+    RandomStream random(4, "test.distances");
+    StackDistances distances(kLayers, kBlocks);
+    std::vector<std::pair<LayerId, BlockId>> list;  // newest first
+    std::vector<std::int64_t> hits(kLayers * kBlocks + 1);
+    for (StepId step = 0; step < 2500; ++step) {
+      const auto layer = static_cast<LayerId>(step % kLayers);
+      const BlockSet used = skewed_set(random, kBlocks);
+      auto looked_up = list;
+      used.for_each([&](BlockId b) {
+        const std::pair<LayerId, BlockId> ref{layer, b};
+        const auto& searched = as_set ? looked_up : list;
+        const auto at = std::find(searched.begin(), searched.end(), ref) - searched.begin();
+        if (at < std::ssize(searched)) ++hits[static_cast<std::size_t>(at) + 1];
+        std::erase(list, ref);
+        list.insert(list.begin(), ref);
+        if (!as_set) distances.add(layer, b, step);
+      });
+      if (as_set) distances.add(layer, used, step);
+      if (step == 1000) {
+        distances.forget_counts();
+        std::fill(hits.begin(), hits.end(), 0);
       }
     }
-    std::erase_if(last, [&](const auto& entry) { return used.test(entry.second); });
-    std::vector<std::pair<int, BlockId>> now;
-    used.for_each([&](BlockId b) { now.emplace_back(use, b); });
-    last.insert(last.begin(), now.begin(), now.end());
-  }
-  for (SlotId size = 0; size <= kBlocks; ++size) {
-    const auto s = static_cast<std::size_t>(size);
-    EXPECT_EQ(hits_up_to(distances, size), whole[s]) << size;
-    EXPECT_LE(whole[s], single[s]) << size;
+    EXPECT_EQ(distances.hits(), hits);
+    EXPECT_EQ(distances.misses(30), distances.uses() - hits_up_to(distances, 30));
   }
 }
 
@@ -124,13 +126,13 @@ TEST(Quotas, ByMissCurveSpendsAllAndHitsNearlyAsOftenAsTheBestSplit) {
   RandomStream random(9, "test.quotas");
   for (int round = 0; round < 20; ++round) {
     Quotas quotas(Scope::by_miss_curve, 2, kBlocks, kSlots, kSmallest);
-    std::vector<StackDistances> distances(2, StackDistances(kBlocks));
+    std::vector<StackDistances> distances(2, StackDistances(1, kBlocks));
     for (int use = 0; use < 200; ++use) {
       for (LayerId l = 0; l < 2; ++l) {
         const auto width = l == 0 ? 1 + static_cast<std::uint64_t>(round) : 24;
         const auto b = static_cast<BlockId>(random.next_below(random.next_below(width) + 1));
         quotas.prompt_used(l, set_of(kBlocks, {b}));
-        distances[static_cast<std::size_t>(l)].add(set_of(kBlocks, {b}));
+        distances[static_cast<std::size_t>(l)].add(0, set_of(kBlocks, {b}), use);
       }
     }
     quotas.fix();

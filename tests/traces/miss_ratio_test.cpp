@@ -44,9 +44,8 @@ TEST(MissRatio, EqualsTheNaiveReplays) {
         const auto size = static_cast<std::size_t>(capacity);
         const auto step = static_cast<std::size_t>(from * 3);
         EXPECT_EQ(misses(Replay::kLru, sets, capacity, from),
-                  naive_misses(steps, size, step, false));
-        EXPECT_EQ(misses(Replay::kLfu, sets, capacity, from),
-                  naive_misses(steps, size, step, true));
+                  naive_misses(sets, size, step, false));
+        EXPECT_EQ(misses(Replay::kLfu, sets, capacity, from), naive_misses(sets, size, step, true));
         EXPECT_EQ(misses(Replay::kStaticHottest, sets, capacity, from),
                   naive_static(sets, size, from));
         EXPECT_EQ(misses(Replay::kBelady, sets, capacity, from), naive_belady(steps, size, step));

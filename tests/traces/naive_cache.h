@@ -30,9 +30,11 @@ inline std::vector<Ids> steps_of(const SetSequence& sets) {
   return steps;
 }
 
-// LRU (by_count = false) and LFU with counts that survive eviction.
-inline std::int64_t naive_misses(const std::vector<Ids>& steps, std::size_t capacity,
+// LRU (by_count = false) and LFU with counts that survive eviction, of which equal ones go in the
+// order in which their layers were computed, then lower ids first.
+inline std::int64_t naive_misses(const SetSequence& sets, std::size_t capacity,
                                  std::size_t from_step, bool by_count) {
+  const auto steps = steps_of(sets);
   std::map<int, int> count, last;
   Ids cached;
   std::int64_t missed = 0;
@@ -45,7 +47,10 @@ inline std::int64_t naive_misses(const std::vector<Ids>& steps, std::size_t capa
     }
     while (cached.size() > capacity) {
       const auto worth = [&](int id) {
-        return std::tuple(steps[i].contains(id), by_count ? count[id] : 0, last[id], id);
+        const int layers = sets.layers();
+        const int age = (id / sets.ffn() - static_cast<int>(i) % layers - 1 + layers) % layers;
+        return std::tuple(steps[i].contains(id), by_count ? count[id] : 0,
+                          by_count ? age : last[id], id);
       };
       cached.erase(*std::min_element(cached.begin(), cached.end(),
                                      [&](int a, int b) { return worth(a) < worth(b); }));

@@ -32,7 +32,8 @@ class HotCold final : public CachePolicy {
       : context_(context),
         share_(parameters.hot_share),
         ages_(context.layers, context.blocks_per_layer),
-        prompt_(static_cast<std::size_t>(context.layers)) {
+        prompt_(static_cast<std::size_t>(context.layers)),
+        newest_(static_cast<std::size_t>(context.layers)) {
     if (context.prompt_tokens == 0) {
       throw UserError("cache hot_cold: without a prompt there is nothing to tell hot from cold");
     }
@@ -40,10 +41,18 @@ class HotCold final : public CachePolicy {
 
   void used(LayerId layer, const BlockSet& blocks, StepId step) override {
     ages_.stamp(layer, blocks, step);
-    if (hot_.empty()) prompt_[static_cast<std::size_t>(layer)].push_back(blocks);
+    if (!hot_.empty()) return;
+    auto& sets = prompt_[static_cast<std::size_t>(layer)];
+    StepId& newest = newest_[static_cast<std::size_t>(layer)];
+    if (!sets.empty() && newest == step) {  // looked up block by block
+      sets.back() |= blocks;
+    } else {
+      sets.push_back(blocks);
+      newest = step;
+    }
   }
 
-  void inserted(LayerId layer, std::span<const BlockId> blocks, StepId step) override {
+  void inserted(LayerId layer, const BlockSet& blocks, StepId step) override {
     ages_.stamp(layer, blocks, step);
   }
 
@@ -164,6 +173,7 @@ class HotCold final : public CachePolicy {
   std::optional<double> share_;
   mutable AgeClasses ages_;
   std::vector<std::vector<BlockSet>> prompt_;  // [layer][token]: what the prompt used
+  std::vector<StepId> newest_;                 // of each layer, the step of its last set
   std::vector<BlockSet> hot_;                  // of each layer; empty until the prompt has ended
   mutable std::vector<BlockSet> cold_;         // scratch
 };

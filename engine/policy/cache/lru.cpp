@@ -17,11 +17,15 @@ class Lru final : public CachePolicy {
     ages_.stamp(layer, blocks, step);
   }
 
-  void inserted(LayerId layer, std::span<const BlockId> blocks, StepId step) override {
+  void inserted(LayerId layer, const BlockSet& blocks, StepId step) override {
     ages_.stamp(layer, blocks, step);
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
+    ages_.oldest(cache, count, out);
+  }
+
+  void victim_sets(const CacheView& cache, BlockId count, VictimSets& out) const override {
     ages_.oldest(cache, count, out);
   }
 

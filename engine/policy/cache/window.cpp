@@ -30,7 +30,8 @@ class Window final : public CachePolicy {
       : context_(context),
         fixed_(parameters.tokens),
         ages_(context.layers, context.blocks_per_layer),
-        history_(static_cast<std::size_t>(context.layers)) {
+        history_(static_cast<std::size_t>(context.layers)),
+        newest_(static_cast<std::size_t>(context.layers)) {
     if (!fixed_ && context.prompt_tokens == 0) {
       throw UserError(
           "cache window: without a prompt there is nothing to fix the window on; give "
@@ -41,6 +42,12 @@ class Window final : public CachePolicy {
   void used(LayerId layer, const BlockSet& blocks, StepId step) override {
     ages_.stamp(layer, blocks, step);
     auto& sets = history_[static_cast<std::size_t>(layer)];
+    StepId& newest = newest_[static_cast<std::size_t>(layer)];
+    if (!sets.empty() && newest == step) {  // looked up block by block
+      sets.back() |= blocks;
+      return;
+    }
+    newest = step;
     sets.push_back(blocks);
     if (window_ > 0 && sets.size() > window_) sets.erase(sets.begin());
   }
@@ -89,6 +96,7 @@ class Window final : public CachePolicy {
   std::optional<std::int32_t> fixed_;
   mutable AgeClasses ages_;
   std::vector<std::vector<BlockSet>> history_;  // of each layer, the sets of the last tokens
+  std::vector<StepId> newest_;                  // of each layer, the step of its last set
   std::size_t window_ = 0;                      // w; 0 until the prompt has ended
 };
 

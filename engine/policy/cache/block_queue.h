@@ -1,0 +1,152 @@
+// What the queue-based caches share: blocks in the order of arrival, and which uses count as such.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "engine/base/block_set.h"
+#include "engine/policy/cache/cache_policy.h"
+
+namespace leanstream::policy {
+
+class BlockQueue {
+ public:
+  bool empty() const { return head_ == tail_; }
+  std::int64_t size() const { return static_cast<std::int64_t>(tail_ - head_); }
+
+  void push(const BlockRef& ref) { push_if(ref, true); }
+  // Without a branch on `condition`, which is hard to foresee.
+  void push_if(const BlockRef& ref, bool condition) {
+    make_room(1);
+    at(tail_) = ref;
+    tail_ += condition ? 1 : 0;
+  }
+  void push(LayerId layer, const BlockSet& blocks) {
+    make_room(static_cast<std::size_t>(blocks.count()));
+    blocks.for_each([&](BlockId b) { at(tail_++) = {layer, b}; });
+  }
+
+  // The block that has been there longest; the queue must not be empty.
+  BlockRef pop() { return at(head_++); }
+
+  // To the front, in that order.
+  void put_back(std::span<const BlockRef> refs) {
+    make_room(refs.size());
+    head_ -= refs.size();
+    for (std::size_t i = 0; i < refs.size(); ++i) at(head_ + i) = refs[i];
+  }
+
+ private:
+  // A ring: positions run on, and wrap at its size, a power of two.
+  BlockRef& at(std::uint64_t position) { return ring_[position & (ring_.size() - 1)]; }
+  void make_room(std::size_t count) {
+    while (tail_ - head_ + count > ring_.size()) {
+      std::vector<BlockRef> larger(2 * ring_.size());
+      for (std::uint64_t i = head_; i < tail_; ++i) larger[i & (larger.size() - 1)] = at(i);
+      ring_ = std::move(larger);
+    }
+  }
+
+  std::vector<BlockRef> ring_ = std::vector<BlockRef>(256);
+  std::uint64_t head_ = std::uint64_t{1} << 62;  // far from 0: put_back() goes down
+  std::uint64_t tail_ = head_;
+};
+
+// The first use after an arrival is what the block was read for: later ones are reuses.
+class ReuseFilter {
+ public:
+  ReuseFilter(LayerId layers, BlockId blocks_per_layer)
+      : fresh_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)),
+        reused_(blocks_per_layer) {}
+
+  void arrived(LayerId layer, const BlockSet& blocks) {
+    fresh_[static_cast<std::size_t>(layer)] |= blocks;
+  }
+  // Those of `used` that were used before, since they arrived.
+  const BlockSet& reused(LayerId layer, const BlockSet& used) {
+    BlockSet& fresh = fresh_[static_cast<std::size_t>(layer)];
+    reused_ = used;
+    reused_ -= fresh;
+    fresh -= used;
+    return reused_;
+  }
+
+ private:
+  std::vector<BlockSet> fresh_;  // of each layer: not used since they arrived
+  BlockSet reused_;
+};
+
+// One flag for each block of every layer.
+class BlockFlags {
+ public:
+  BlockFlags(LayerId layers, BlockId blocks_per_layer)
+      : sets_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)) {}
+
+  BlockSet& of(LayerId layer) { return sets_[static_cast<std::size_t>(layer)]; }
+  static bool test_in(std::span<const BlockSet> sets, const BlockRef& ref) {
+    return sets[static_cast<std::size_t>(ref.layer)].test(ref.block);
+  }
+
+ private:
+  std::vector<BlockSet> sets_;
+};
+
+// The words of the layer that a walk along a queue is in: a queue is mostly runs of one layer.
+class LayerWords {
+ public:
+  LayerWords(const CacheView& cache, BlockFlags& flags) : cache_(cache), flags_(flags) {}
+
+  bool evictable(const BlockRef& ref) {
+    if (ref.layer != layer_) go_to(ref.layer);
+    return (evictable_words_[ref.block / BlockSet::kWordBits] >> bit(ref) & 1U) != 0;
+  }
+  // Takes the flag away; whether there was one. Only after evictable() of the same block.
+  bool take_flag(const BlockRef& ref) {
+    BlockSet::Word& word = flag_words_[ref.block / BlockSet::kWordBits];
+    const bool was = (word >> bit(ref) & 1U) != 0;
+    word &= ~(BlockSet::Word{1} << bit(ref));
+    return was;
+  }
+
+ private:
+  static int bit(const BlockRef& ref) { return ref.block % BlockSet::kWordBits; }
+  void go_to(LayerId layer) {
+    layer_ = layer;
+    evictable_words_ = cache_.evictable[static_cast<std::size_t>(layer)].words().data();
+    flag_words_ = flags_.of(layer).words().data();
+  }
+
+  const CacheView& cache_;
+  BlockFlags& flags_;
+  LayerId layer_ = kNone;
+  const BlockSet::Word* evictable_words_ = nullptr;
+  BlockSet::Word* flag_words_ = nullptr;
+};
+
+// A value for each block of every layer.
+template <typename T>
+class BlockTable {
+ public:
+  BlockTable(LayerId layers, BlockId blocks_per_layer)
+      : blocks_(static_cast<std::size_t>(blocks_per_layer)),
+        values_(static_cast<std::size_t>(layers) * blocks_) {}
+
+  T& of(const BlockRef& ref) {
+    return values_[static_cast<std::size_t>(ref.layer) * blocks_ +
+                   static_cast<std::size_t>(ref.block)];
+  }
+
+ private:
+  std::size_t blocks_;
+  std::vector<T> values_;
+};
+
+// A block in a queue that is not resident went without the queue's doing, where that can be seen.
+inline bool has_gone(const CacheView& cache, const BlockRef& ref) {
+  return !cache.resident.empty() && !BlockFlags::test_in(cache.resident, ref);
+}
+
+}  // namespace leanstream::policy
