@@ -89,7 +89,7 @@ class LearnedOrder : public testing::TestWithParam<PlacementPolicy> {};
 
 TEST_P(LearnedOrder, FindsGroupsThatAreUsedTogether) {
   const Grouped data = grouped(96, 4, 400);
-  const PlacementRule rule{.policy = GetParam(), .block_neurons = 4};
+  const PlacementRule rule{.policy = GetParam(), .block_neurons = 4, .embedding = {}};
   const auto order = learn_order(rule, 0, data.ffn, data.active);
   ASSERT_TRUE(is_permutation_of_all(order));
   std::int32_t kept = 0;

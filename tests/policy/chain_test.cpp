@@ -69,7 +69,7 @@ std::vector<std::int32_t> naive_chain(std::int32_t count,
   std::sort(pairs.begin(), pairs.end());
   std::vector<std::int32_t> component(std::size_t(count), 0);
   std::iota(component.begin(), component.end(), 0);
-  std::vector<std::set<std::int32_t>> links(std::size_t(count), std::set<std::int32_t>());
+  std::vector<std::set<std::int32_t>> links(component.size());
   for (const auto& [_, i, j] : pairs) {
     const auto a = component[std::size_t(i)], b = component[std::size_t(j)];
     if (a == b || links[std::size_t(i)].size() == 2 || links[std::size_t(j)].size() == 2) continue;
@@ -94,8 +94,8 @@ TEST(Chain, EqualsTheNaiveOneHoweverFewPairsItHolds) {
     const auto count = static_cast<std::int32_t>(1 + random.next_below(40));
     // Few different values have many ties; small ones are all in one class.
     const std::uint64_t values = round % 3 == 0 ? 4 : round % 3 == 1 ? 1000 : 1ULL << 32;
-    std::vector<std::vector<std::uint32_t>> closeness(
-        std::size_t(count), std::vector<std::uint32_t>(std::size_t(count)));
+    const auto size = static_cast<std::size_t>(count);
+    std::vector<std::vector<std::uint32_t>> closeness(size, std::vector<std::uint32_t>(size));
     for (auto& row : closeness) {
       for (auto& c : row) c = static_cast<std::uint32_t>(random.next_below(values));
     }
