@@ -8,7 +8,7 @@
 namespace leanstream::learn {
 
 struct EmbeddingRule {
-  std::int32_t dimensions = 64;
+  std::int32_t dimensions = 128;
   std::int32_t iterations = 200;
   std::int32_t contexts = 512;  // neurons that one iteration pairs with all others
   double rate = 0.05;           // of Adam, falling to a twentieth
