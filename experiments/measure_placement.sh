@@ -44,8 +44,8 @@ done
 learn=()
 for i in 0 1 2 3 4 5 6 7; do learn+=(--trace "$out/learn$i.safetensors"); done
 for policy in frequency pairwise embedding; do
-  "$program" train placement "${learn[@]}" --policy $policy --out "$out/$policy.placement.safetensors" \
-    --threads "$(nproc)"
+  "$program" train placement "${learn[@]}" --policy $policy --threads "$(nproc)" \
+    --out "$out/$policy.placement.safetensors"
 done
 for trace in handbook0 handbook1 handbook2 two_cities pride_and_prejudice genesis; do
   "$program" trace placement "$out/$trace.safetensors" --fit-tokens 0 --block-neurons 2 3 4 8 \

@@ -148,6 +148,8 @@ TEST_F(TrainPlacementTest, ImageAndSimulationFaceTheSameReads) {
   EXPECT_NEAR(figure("bytes_read") - figure("bytes_across"),
               figure("miss_ratio_demand") * figure("bytes_wanted"), 1e-6 * figure("bytes_read"));
   EXPECT_EQ(figure("read_errors"), 0) << "every block was what the image's checksums say";
+  const json manifest = json::parse(text("o/manifest.json"));
+  EXPECT_EQ(manifest.at("placements"), json::array({info.placement_source}));
   words = cell(ripple);
   words.insert(words.end(), {"--backend=replay", "--log", "a.log", "--out", "r"});
   EXPECT_EQ(run(words).status, 0);
