@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   leanstream::commands::add_synthesize(app);
   leanstream::commands::add_timeline(app);
   leanstream::commands::add_trace(app);
+  leanstream::commands::add_train(app);
   leanstream::commands::add_validate(app);
   leanstream::commands::set_command_line(argc, argv);
   try {

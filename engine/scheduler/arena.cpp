@@ -34,6 +34,29 @@ void Arena::reserve(LayerId l, std::span<const BlockId> blocks, std::span<SlotId
   held_[static_cast<std::size_t>(l)] += static_cast<SlotId>(blocks.size());
 }
 
+void Arena::reserve(LayerId l, std::span<const BlockId> blocks, const BlockSet& passing,
+                    std::span<SlotId> slots) {
+  LEANSTREAM_CHECK(free_.size() >= blocks.size() && slots.size() == blocks.size(),
+                   "{} free slots for {} blocks of layer {}", free_.size(), blocks.size(), l);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    if (!passing.test(blocks[i])) {
+      reserve(l, blocks.subspan(i, 1), slots.subspan(i, 1));
+      continue;
+    }
+    slots[i] = free_.back();
+    free_.pop_back();
+    ++passing_count_;
+    ++held_[static_cast<std::size_t>(l)];
+  }
+}
+
+void Arena::free_passed(LayerId l, SlotId slot) {
+  LEANSTREAM_CHECK(passing_count_ > 0, "slot {} is given back, but nothing passes", slot);
+  --passing_count_;
+  --held_[static_cast<std::size_t>(l)];
+  free_.push_back(slot);
+}
+
 void Arena::arrived(LayerId l, std::span<const BlockId> blocks) {
   auto& in_flight = in_flight_[static_cast<std::size_t>(l)];
   auto& resident = resident_[static_cast<std::size_t>(l)];
@@ -71,9 +94,9 @@ void Arena::evict(LayerId l, std::span<const policy::BlockRef> victims) {
 void Arena::check() const {
   SlotId held = 0;
   for (const auto& set : resident_) held += set.count();
-  LEANSTREAM_CHECK(held + in_flight_count_ + free_slots() == slots_,
-                   "{} resident + {} in flight + {} free are not {} slots", held, in_flight_count_,
-                   free_slots(), slots_);
+  LEANSTREAM_CHECK(held + in_flight_count_ + passing_count_ + free_slots() == slots_,
+                   "{} resident + {} in flight + {} passing + {} free are not {} slots", held,
+                   in_flight_count_, passing_count_, free_slots(), slots_);
 }
 
 }  // namespace leanstream::scheduler

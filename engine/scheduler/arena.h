@@ -29,6 +29,12 @@ class Arena {
 
   // absent → in flight; needs as many free slots. slots[i] becomes the slot of blocks[i].
   void reserve(LayerId l, std::span<const BlockId> blocks, std::span<SlotId> slots);
+  // The same, but blocks in `passing` only take slots: who they are is not noted, so they may be
+  // there as well.
+  void reserve(LayerId l, std::span<const BlockId> blocks, const BlockSet& passing,
+               std::span<SlotId> slots);
+  // The slot of a block that only passed.
+  void free_passed(LayerId l, SlotId slot);
   // in flight → resident
   void arrived(LayerId l, std::span<const BlockId> blocks);
   // in flight → absent: its read failed
@@ -36,7 +42,7 @@ class Arena {
   // resident → absent; all are of layer l
   void evict(LayerId l, std::span<const policy::BlockRef> victims);
 
-  // Every slot is free, in flight or resident, once.
+  // Every slot is free, passed through, in flight or resident, once.
   void check() const;
 
  private:
@@ -48,6 +54,7 @@ class Arena {
   BlockId blocks_per_layer_;
   SlotId slots_;
   SlotId in_flight_count_ = 0;
+  SlotId passing_count_ = 0;
   std::vector<BlockSet> resident_;
   std::vector<BlockSet> in_flight_;
   std::vector<std::uint64_t> version_;

@@ -14,8 +14,9 @@ void Scheduler::read_done(const Ticket& ticket, const Completion& completion) {
   blocks_in_flight_ -= requested;
   reads_.erase(std::find(reads_.begin(), reads_.end(), completion.ticket));
   for (const TimeNs ns : completion.request_ns) metrics_.request_latency.add(ns);
+  const BlockId passed = ticket.across > 0 ? drop_passed(ticket, completion, payload) : 0;
   if (completion.status != Status::ok) not_read(ticket, completion, payload);
-  const auto read = static_cast<BlockId>(payload.blocks.size());
+  const auto read = static_cast<BlockId>(payload.blocks.size()) + passed;
   if (read > 0) {
     const TimeNs from = std::max(pace_.last_read_ns, ticket.submitted_ns);
     pace_.read_block_ns.add((now_ - from) / read);
@@ -39,7 +40,9 @@ void Scheduler::not_read(const Ticket& ticket, const Completion& completion, Pay
   LEANSTREAM_CHECK(completion.status != Status::error || !lost.empty(),
                    "ticket {} is an error without blocks", ticket.id);
   lost_.clear();
+  const auto passed = [&](BlockId b) { return ticket.across > 0 && passed_.test(b); };
   for (const BlockId b : lost) {
+    if (passed(b)) continue;
     lost_.set(b);
     arena_.cancel(ticket.layer, b);
   }
@@ -49,6 +52,7 @@ void Scheduler::not_read(const Ticket& ticket, const Completion& completion, Pay
   LayerWork* work = find(ticket.step);
   const bool taken_back = completion.status == Status::cancelled;
   for (const BlockId b : lost) {
+    if (passed(b)) continue;
     if (taken_back) {
       --tally_.blocks_read;
       ++tally_.blocks_cancelled;

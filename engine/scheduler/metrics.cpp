@@ -11,6 +11,7 @@ void Tally::add(const Tally& o) {
   predictions += o.predictions;
   requests += o.requests;
   blocks_read += o.blocks_read;
+  blocks_across += o.blocks_across;
   blocks_redundant += o.blocks_redundant;
   blocks_cancelled += o.blocks_cancelled;
   read_errors += o.read_errors;

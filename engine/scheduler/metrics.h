@@ -25,6 +25,7 @@ struct Tally {
   std::int64_t predictions = 0;
   std::int64_t requests = 0;  // device reads
   std::int64_t blocks_read = 0;
+  std::int64_t blocks_across = 0;     // of them between wanted ones, read across and not kept
   std::int64_t blocks_redundant = 0;  // prefetched, then not in the final prediction
   std::int64_t blocks_cancelled = 0;  // asked from flash, then taken back in time
   std::int64_t read_errors = 0;       // blocks whose read ended in an error

@@ -95,6 +95,7 @@ bool Scheduler::submit_reads(LayerWork& work) {
   const auto blocks = static_cast<BlockId>(order_.size());
   part.left -= blocks;
   work.submitted += blocks;
+  read_across(work);
   const std::int32_t lanes = work.prefill ? 1 : spec_.io_lanes;
   if (by_request) {
     for_each_run(order_, merge_blocks(work), [&](std::size_t i, std::size_t n) {
@@ -131,9 +132,17 @@ void Scheduler::submit_read(LayerWork& work, std::span<const BlockId> blocks, st
   Payload& payload = payloads_[static_cast<std::size_t>(index)];
   payload.blocks.assign(blocks.begin(), blocks.end());
   payload.slots.resize(blocks.size());
-  arena_.reserve(work.layer, blocks, payload.slots);
+  const BlockId across = across_count_ > 0
+                             ? static_cast<BlockId>(std::ranges::count_if(
+                                   blocks, [&](BlockId b) { return across_.test(b); }))
+                             : 0;
+  if (across > 0) {
+    arena_.reserve(work.layer, blocks, across_, payload.slots);
+  } else {
+    arena_.reserve(work.layer, blocks, payload.slots);
+  }
   if (!work.final) {
-    for (const BlockId b : blocks) work.prefetched.set(b);
+    for (const BlockId b : blocks) work.prefetched.set_if(b, across == 0 || !across_.test(b));
   }
   Command& read = emit(CommandKind::read, work.step, work.layer, work.token, work.tokens);
   read.lane = lane;
@@ -147,6 +156,7 @@ void Scheduler::submit_read(LayerWork& work, std::span<const BlockId> blocks, st
   Ticket& ticket = ticket_of(read);
   ticket.part = open_part_;
   ticket.requests = requests;
+  ticket.across = across;
   ++parts_[static_cast<std::size_t>(open_part_)].outstanding;
   reads_.push_back(read.ticket);
   const auto count = static_cast<BlockId>(blocks.size());
@@ -155,6 +165,7 @@ void Scheduler::submit_read(LayerWork& work, std::span<const BlockId> blocks, st
   blocks_in_flight_ += count;
   bytes_requested_ += static_cast<Bytes>(count) * spec_.geometry.block_bytes;
   tally_.blocks_read += count;
+  tally_.blocks_across += across;
   tally_.requests += requests;
 }
 
@@ -267,10 +278,13 @@ void Scheduler::cancel_unwanted(const LayerWork& work) {
   for (const TicketId id : reads_) {
     const Ticket& ticket = tickets_[id % tickets_.size()];
     if (ticket.step != work.step) continue;
-    const auto& blocks = payloads_[static_cast<std::size_t>(ticket.payload)].blocks;
-    if (std::all_of(blocks.begin(), blocks.end(), [&](BlockId b) { return work.wanted.test(b); })) {
-      continue;
+    const Payload& payload = payloads_[static_cast<std::size_t>(ticket.payload)];
+    bool all_wanted = true;
+    for (std::size_t i = 0; i < payload.blocks.size(); ++i) {
+      all_wanted &= work.wanted.test(payload.blocks[i]) ||
+                    (ticket.across > 0 && passes(work.layer, payload, i));
     }
+    if (all_wanted) continue;
     emit(CommandKind::cancel, work.step, work.layer, work.token, work.tokens).target = id;
   }
 }

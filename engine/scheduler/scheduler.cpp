@@ -89,6 +89,8 @@ Scheduler::Scheduler(const RunSpec& spec, const Policies& policies)
       evictable_(static_cast<std::size_t>(spec.layers), BlockSet(spec.geometry.blocks_per_layer)),
       evictable_as_of_(static_cast<std::size_t>(spec.layers)),
       evictable_versions_(static_cast<std::size_t>(spec.layers)),
+      across_(spec.geometry.blocks_per_layer),
+      passed_(spec.geometry.blocks_per_layer),
       lost_(spec.geometry.blocks_per_layer),
       expired_(spec.geometry.blocks_per_layer),
       inserted_(spec.geometry.blocks_per_layer),

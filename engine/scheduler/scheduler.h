@@ -76,6 +76,7 @@ class Scheduler {
     std::int32_t payload = kNone;
     std::int32_t part = kNone;  // read
     std::int32_t requests = 0;  // read
+    BlockId across = 0;         // read: of its blocks, those that are not wanted
     std::int32_t feature = 0;   // predict
     TimeNs submitted_ns = 0;
   };
@@ -129,6 +130,12 @@ class Scheduler {
   void cancel_unwanted(const LayerWork& work);
   void order_blocks(const LayerWork& work, const BlockSet& candidates, bool by_priority,
                     std::vector<BlockId>& out);
+
+  // gaps.cpp: blocks between wanted ones that are read and not kept
+  void read_across(const LayerWork& work);
+  BlockId widen(BlockId gap, BlockId merge, BlockId most);
+  bool passes(LayerId layer, const Payload& payload, std::size_t i) const;
+  BlockId drop_passed(const Ticket& ticket, const Completion& completion, Payload& payload);
 
   // arrivals.cpp: what reads bring
   void read_done(const Ticket& ticket, const Completion& completion);
@@ -201,12 +208,17 @@ class Scheduler {
   std::vector<policy::BlockRef> victims_;  // scratch
   std::vector<BlockId> order_;             // scratch
   std::vector<BlockId> dealt_;             // scratch
-  std::vector<BlockId> listed_;            // scratch
-  BlockSet kept_;                          // scratch
-  BlockSet lost_;                          // scratch
-  BlockSet expired_;                       // scratch
-  BlockSet inserted_;                      // scratch, empty between calls
-  BlockScores truth_;                      // scratch
+  std::vector<BlockId> widened_;           // scratch: order_ with what lies between
+  std::vector<BlockId> gaps_;              // scratch: how often each width occurs in order_
+  BlockSet across_;                        // of order_, what is read across
+  BlockId across_count_ = 0;
+  BlockSet passed_;              // scratch: of a read that ended, what only passed
+  std::vector<BlockId> listed_;  // scratch
+  BlockSet kept_;                // scratch
+  BlockSet lost_;                // scratch
+  BlockSet expired_;             // scratch
+  BlockSet inserted_;            // scratch, empty between calls
+  BlockScores truth_;            // scratch
 
   std::vector<Command> commands_;
   std::vector<Command> taken_;

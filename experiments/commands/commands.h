@@ -34,8 +34,11 @@ void add_sweep(CLI::App& app);
 void add_synthesize(CLI::App& app);
 void add_timeline(CLI::App& app);
 void add_trace(CLI::App& app);
-void add_trace_export(CLI::App& trace);  // commands of `trace`
+void add_trace_export(CLI::App& trace);     // commands of `trace`
 void add_trace_misses(CLI::App& trace);
+void add_trace_placement(CLI::App& trace);
+void add_train(CLI::App& app);
+void add_train_placement(CLI::App& train);  // a command of `train`
 void add_validate(CLI::App& app);
 
 }  // namespace leanstream::commands

@@ -117,7 +117,8 @@ void place(const Options& o, std::int32_t model_layers, model::FlashImageInfo& i
   diagnostics.throw_if_any();
   info.placement = choice.name;
   std::optional<traces::Trace> trace;
-  policy::Placement::Context context{nullptr, 0, o.density};
+  policy::Placement::Context context{nullptr,          0, o.density, model_layers, info.shape.ffn,
+                                     info.source_hash, {}};
   if (!o.trace.empty()) {
     trace.emplace(o.trace);
     if (trace->layers() != model_layers || trace->ffn() != info.shape.ffn) {
@@ -126,7 +127,7 @@ void place(const Options& o, std::int32_t model_layers, model::FlashImageInfo& i
     }
     context.activations = &*trace;
     context.prompt_tokens = o.prompt_tokens > 0 ? o.prompt_tokens : trace->tokens();
-  } else if (choice.name != policy::default_placement().name) {
+  } else if (policy::fitted_in_run(choice.name)) {
     throw UserError("--placement {} needs --trace FILE", choice.name);
   }
   const auto placement = choice.make(context);
@@ -135,6 +136,8 @@ void place(const Options& o, std::int32_t model_layers, model::FlashImageInfo& i
     if (!order.empty()) info.orders.emplace_back(order.begin(), order.end());
   }
   if (info.orders.empty()) return;
+  info.placement_source = placement->source();
+  if (!info.placement_source.empty()) return;
   info.placement_source = fmt::format("{} on {}, {} tokens, density {}", choice.resolved.dump(),
                                       std::filesystem::path(o.trace).filename().string(),
                                       context.prompt_tokens, o.density);

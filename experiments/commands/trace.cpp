@@ -180,6 +180,7 @@ void add_trace(CLI::App& app) {
   check->callback([files] { run_check(*files); });
   add_trace_misses(*trace);
   add_trace_export(*trace);
+  add_trace_placement(*trace);
 }
 
 }  // namespace leanstream::commands

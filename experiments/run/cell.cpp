@@ -24,6 +24,12 @@ namespace {
 
 constexpr Bytes kPrefillReadBytes = Bytes{1} << 20;  // one request of prefill
 
+// What requests that come as fast as the device takes them leave room for.
+Bytes request_bytes(const platform::Flash& flash) {
+  const double peak = std::min(flash.bandwidth_bytes_per_s, flash.link_bandwidth_bytes_per_s);
+  return static_cast<Bytes>(peak / flash.requests_per_s);
+}
+
 CellResult result_of(const Cell& cell, const scheduler::Scheduler& scheduler) {
   const auto spec = cell.run_spec();
   CellResult result;
@@ -101,7 +107,8 @@ CellPolicies::CellPolicies(const Cell& cell, const model::Activations& activatio
   predictor_ = cell.system.predictor.make({&activations, cell.spec.experiment.seed});
   controller_ =
       cell.system.controller.make({spec.layers, blocks, spec.geometry.block_neurons, sequence});
-  loader_ = cell.system.loader.make({spec.geometry.block_bytes});
+  loader_ = cell.system.loader.make(
+      {spec.geometry.block_bytes, request_bytes(cell.platform.platform.flash)});
   if (!cell.live) future_ = std::make_unique<scheduler::FutureSets>(spec, view());
   cache_ =
       cell.system.cache.make({spec.layers, blocks, spec.slots, spec.prompt_tokens, future_.get()});

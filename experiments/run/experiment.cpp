@@ -92,7 +92,7 @@ void check_activations(const Experiment& e, const Node& node, Diagnostics& diagn
   } else {
     refuse("forced_sets", "they are of the tokens of a 'text'");
   }
-  if (e.placement.name != policy::default_placement().name && !node["trace"]) {
+  if (policy::fitted_in_run(e.placement.name) && !node["trace"]) {
     diagnostics.error(node["placement"].position(),
                       "placement {} is fitted on a recording: name it ('trace')", e.placement.name);
   }

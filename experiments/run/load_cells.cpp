@@ -196,12 +196,25 @@ class Loader {
   void place(Cell& cell) {
     const Experiment& e = cell.spec.experiment;
     const Node node = cell.spec.node["placement"];
-    const std::string key = fmt::format("{} {} {} {}", e.placement.resolved.dump(), e.trace,
-                                        cell.prompt_tokens, cell.density);
+    // What the experiment says goes before what its system would choose.
+    const bool of_system = !node && cell.system.placement;
+    const auto& choice = of_system ? *cell.system.placement : e.placement;
+    const auto& shape = cell.model.shape;
+    const std::string key = fmt::format("{} {} {} {} {}", choice.resolved.dump(), e.trace,
+                                        cell.prompt_tokens, cell.density, shape.name);
     auto& placement = placements_[key];
-    at(node ? node : cell.spec.node["model"], [&] {
+    at(node ? node : cell.spec.node[of_system ? "system" : "model"], [&] {
+      if (policy::fitted_in_run(choice.name) && !cell.trace) {
+        throw UserError("system {}: placement {} is fitted on a recording: name it ('trace')",
+                        cell.system.name, choice.name);
+      }
       if (!placement) {
-        placement = e.placement.make({cell.trace.get(), cell.prompt_tokens, cell.density});
+        placement = choice.make({cell.trace.get(), cell.prompt_tokens, cell.density, shape.layers,
+                                 shape.ffn, cell.trace ? cell.trace->info().model.hash : "",
+                                 [this](const std::string& name) {
+                                   const std::string found = resolve(name, path_);
+                                   return found.empty() ? name : found;
+                                 }});
       }
       cell.placement = placement;
     });

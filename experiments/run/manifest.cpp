@@ -88,6 +88,7 @@ Json manifest(const std::vector<Cell>& cells, const std::string& backend,
   Json platforms = Json::object();
   Json models = Json::object();
   Json traces = Json::object();
+  Json placements = Json::array();  // learned elsewhere: from what, and the hash of the file
   Json sweep = Json::object();
   for (const Cell& cell : cells) {
     for (const auto& [name, value] : cell.spec.swept) {
@@ -100,6 +101,8 @@ Json manifest(const std::vector<Cell>& cells, const std::string& backend,
     add_once(platforms, cell.platform.platform.name,
              platform::table().write(cell.platform.platform));
     add_once(models, cell.model.shape.name, model::table().write(cell.model.shape));
+    const std::string learned = cell.placement->source();
+    if (!learned.empty()) add_notes(placements, {learned});
     if (cell.live) add_notes(notes, {kShadow});
     if (cell.trace && !cell.live) {
       if (!traces.contains(cell.trace->path())) {
@@ -128,6 +131,7 @@ Json manifest(const std::vector<Cell>& cells, const std::string& backend,
             {"configuration", configuration},
             {"platform", platform_json(first.platform)},
             {"traces", traces},
+            {"placements", placements},
             {"model", first.model.shape.name},
             {"notes", notes}};
   if (first.live) {

@@ -92,7 +92,7 @@ Value perplexity(const View& v) {
 }
 
 double useful_bytes(const View& v) {
-  return static_cast<double>(v.d().blocks_read - v.d().blocks_redundant) *
+  return static_cast<double>(v.d().blocks_read - v.d().blocks_redundant - v.d().blocks_across) *
          v.cell.geometry.useful_block_bytes;
 }
 
@@ -161,6 +161,10 @@ std::vector<Column> flash_columns() {
       {"bytes_redundant", "per token: prefetched, then not in the final prediction",
        [](const View& v) {
          return ratio(static_cast<double>(v.d().blocks_redundant) * v.block(), v.tokens());
+       }},
+      {"bytes_across", "per token: between wanted blocks, read across and not kept",
+       [](const View& v) {
+         return ratio(static_cast<double>(v.d().blocks_across) * v.block(), v.tokens());
        }},
       {"read_amplification", "device bytes ÷ useful bytes",
        [](const View& v) {

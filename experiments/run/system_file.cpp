@@ -53,6 +53,14 @@ const config::Table<SystemSpec>& system_table() {
                      {{"residual", FinalAt::residual}, {"own_input", FinalAt::own_input}},
                      "from what the final prediction of a layer is made"),
       config::flag("refine", &S::refine, "predict again as stages of the layer before complete"),
+      config::custom<S>(
+          policy::Placement::kKind, &S::placement, policy::kPolicyType,
+          [](const Node& node, const config::ParameterInfo&,
+             Diagnostics& diagnostics) -> std::optional<PlacementChoice> {
+            return policy::Registry<policy::Placement>::instance().choose(node, diagnostics);
+          },
+          [](const PlacementChoice& choice) { return choice.resolved; },
+          "order of neurons on flash where the experiment states none"),
       policy::parameter<policy::CachePolicy>(&S::cache, "what stays in memory").required(),
       policy::parameter<policy::Controller>(&S::controller, "how often the units coordinate")
           .required(),

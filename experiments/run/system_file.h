@@ -12,6 +12,7 @@
 #include "engine/policy/cache/cache_policy.h"
 #include "engine/policy/control/controller.h"
 #include "engine/policy/load/loader.h"
+#include "engine/policy/place/placement.h"
 #include "engine/policy/predict/predictor.h"
 #include "engine/scheduler/run_spec.h"
 
@@ -19,6 +20,8 @@ namespace leanstream::run {
 
 // The predictor whose cost a prediction is charged.
 enum class CostLike : std::uint8_t { nothing, stacked_hash, low_rank_mlp };
+
+using PlacementChoice = policy::Registry<policy::Placement>::Choice;
 
 struct SystemSpec {
   std::string name;  // that of the file
@@ -40,6 +43,7 @@ struct SystemSpec {
   scheduler::Scope scope = scheduler::Scope::shared;
   std::int32_t io_lanes = 1;
   backend::Synchronisation synchronisation = backend::Synchronisation::device;
+  std::optional<PlacementChoice> placement;  // where the experiment states none
   std::optional<double> density;  // of this system, whatever the experiment says (dense: 1)
 
   // Sets the system's rules in a run.

@@ -30,6 +30,23 @@ std::string any_cache(Choices& choices) {
   return name;
 }
 
+std::string any_loader(Choices& choices, std::int32_t block_neurons) {
+  const std::string name = any_name<policy::Loader>(choices);
+  if (name != "collapse" || choices.one_in(2)) return name;
+  const std::int32_t block_bytes = 512 * block_neurons;
+  const std::int32_t gap_blocks = choices.from_to(0, 5);
+  return fmt::format("{{policy: collapse, gap: {} B, largest_read: {} B}}",
+                     block_bytes * gap_blocks, block_bytes * choices.from_to(1, 9));
+}
+
+// Learned ones are files, which are tested elsewhere.
+std::string any_placement(Choices& choices, std::int32_t prompt_tokens) {
+  std::string name = any_name<policy::Placement>(choices);
+  if (name == "file") name = "pairwise";
+  if (!policy::fitted_in_run(name) || (prompt_tokens > 0 && choices.one_in(2))) return name;
+  return fmt::format("{{policy: {}, fit_tokens: 1}}", name);
+}
+
 std::string any_controller(Choices& choices) {
   const std::string name =
       choices.one_in(2) ? any_name<policy::Controller>(choices) : std::string("static");
@@ -116,8 +133,8 @@ SmallRun draw_run(Choices& choices) {
   run.predictor = any_name<policy::Predictor>(choices);
   run.cache = any_cache(choices);
   run.controller = any_controller(choices);
-  run.loader = any_name<policy::Loader>(choices);
-  run.placed = any_name<policy::Placement>(choices);
+  run.loader = any_loader(choices, run.block_neurons);
+  run.placed = any_placement(choices, run.prompt_tokens);
   const auto omega = [&] { return choices.pick({1, 1, 2, 4, 16}); };
   const std::int32_t steps = run.controller == "clairvoyant_plan" ? run.tokens * run.layers : 0;
   for (std::int32_t i = 0; i < steps; ++i) run.sequence.push_back({omega(), omega()});

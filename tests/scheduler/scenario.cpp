@@ -50,6 +50,7 @@ const std::map<std::string, std::int64_t Tally::*>& figures() {
       {"predictions", &Tally::predictions},
       {"requests", &Tally::requests},
       {"blocks_read", &Tally::blocks_read},
+      {"blocks_across", &Tally::blocks_across},
       {"blocks_redundant", &Tally::blocks_redundant},
       {"blocks_cancelled", &Tally::blocks_cancelled},
       {"read_errors", &Tally::read_errors},

@@ -192,7 +192,8 @@ void SmallRun::run_in(const std::function<backend::Backend&(const policy::Predic
   if (!p) p = make_policy<policy::Predictor>(predictor, {activations.get(), seed});
   const auto k = make_policy<policy::Controller>(
       controller, {layers, s.geometry.blocks_per_layer, s.geometry.block_neurons, sequence});
-  const auto l = make_policy<policy::Loader>(loader, {s.geometry.block_bytes});
+  const auto l =
+      make_policy<policy::Loader>(loader, {s.geometry.block_bytes, 4 * s.geometry.block_bytes});
   const FutureSets future(s, {p.get(), nullptr, k.get(), l.get(), activations.get()});
   const auto c = make_policy<policy::CachePolicy>(
       cache, {layers, s.geometry.blocks_per_layer, slots, prompt_tokens, &future});

@@ -1,0 +1,37 @@
+#include "engine/policy/place/fit.h"
+
+namespace leanstream::policy {
+namespace {
+
+// Neurons that are used together are neighbours: Ripple's chain. `leanstream train placement` fits
+// the same chain on other text.
+class Pairwise final : public Placement {
+ public:
+  using Parameters = FitParameters;
+  static const config::Table<Parameters>& table() { return FitParameters::table(); }
+
+  Pairwise(const Context& context, const Parameters& parameters) {
+    const TokenId tokens = tokens_to_fit(context, parameters, "pairwise");
+    const model::Activations& activations = *context.activations;
+    std::vector<BlockSet> active;
+    for (LayerId l = 0; l < activations.layers(); ++l) {
+      active.clear();
+      append_active(activations, l, 0, tokens, context.density, active);
+      orders_.push_back(order_by_pairs(activations.ffn(), active));
+    }
+  }
+
+  std::span<const std::int32_t> order(LayerId layer) const override {
+    return orders_[static_cast<std::size_t>(layer)];
+  }
+
+ private:
+  std::vector<std::vector<std::int32_t>> orders_;
+};
+
+}  // namespace
+
+LEANSTREAM_PLACEMENT(Pairwise, "pairwise",
+                     "neurons that the prompt uses together as neighbours, linked closest first")
+
+}  // namespace leanstream::policy
