@@ -33,6 +33,7 @@ void add_sweep(CLI::App& app);
 void add_synthesize(CLI::App& app);
 void add_timeline(CLI::App& app);
 void add_trace(CLI::App& app);
+void add_trace_fit(CLI::App& trace);  // a command of `trace`
 void add_validate(CLI::App& app);
 
 }  // namespace leanstream::commands

@@ -177,6 +177,7 @@ void add_trace(CLI::App& app) {
   const auto files = std::make_shared<std::vector<std::string>>();
   check->add_option("files", *files, "trace files")->required();
   check->callback([files] { run_check(*files); });
+  add_trace_fit(*trace);
 }
 
 }  // namespace leanstream::commands
