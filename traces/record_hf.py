@@ -213,7 +213,8 @@ def read_ids(args, tokenizer_of):
     ids = ids[args.offset:]
     ids = ids[:args.tokens] if args.tokens else ids
     if len(ids) < 2:
-        raise InputError(f"{len(ids)} tokens are left after --offset {args.offset}; a trace needs 2")
+        raise InputError(f"{len(ids)} tokens are left after --offset {args.offset}; a trace needs "
+                         "2")
     return ids
 
 

@@ -48,7 +48,7 @@ def make_model(folder):
 
 
 def write_gguf(model, path):
-    """Its weights as architecture llama, whose rotary pairs are neighbours: rows of q and k move."""
+    """Its weights as architecture llama: rotary pairs are neighbours, so rows of q and k move."""
     file = gguf.GGUFWriter(path, "llama")
     file.add_block_count(LAYERS)
     file.add_context_length(64)
@@ -141,7 +141,8 @@ def main(program):
             file.write(" ".join(map(str, ids)))
         ours = (sys.executable, script, "--model", "model", "--token-ids", "ids.txt")
         theirs = (program, "record", "--gguf", "model.gguf", "--token-ids", "ids.txt")
-        for what, options in (("dense", ()), ("density 0.3 upstream", ("--upstream-density", "0.3")),
+        for what, options in (("dense", ()),
+                              ("density 0.3 upstream", ("--upstream-density", "0.3")),
                               ("features", ("--features",))):
             call(*ours, *options, "--out", "ours.safetensors")
             call(*theirs, *options, "--no-recall", "--out", "theirs.safetensors")

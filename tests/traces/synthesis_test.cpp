@@ -91,7 +91,8 @@ TEST_F(SynthesisTest, HotShareIsThatOfALongTrace) {
     knobs.hot_share = hot_share;
     knobs.persistence = persistence;
     const auto s = set_statistics(make(4, 1024, 2000, knobs), 0.2);
-    EXPECT_NEAR(s.hottest_share[1], hot_share, 0.02);
+    EXPECT_GT(s.hottest_share[1], hot_share - 0.01);
+    EXPECT_LT(s.hottest_share[1], hot_share + 0.03);  // counting spreads what is counted
   }
 }
 
