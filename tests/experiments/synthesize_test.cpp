@@ -13,15 +13,17 @@ using testing::HasSubstr;
 using SynthesizeTest = ProgramTest;
 
 TEST_F(SynthesizeTest, SaysWhatWasAskedAndWhatCameOut) {
-  const Ended ended = run({"synthesize", "--model", "smollm2-135m", "--tokens", "100", "--out",
+  const Ended ended = run({"synthesize", "--model", "smollm2-135m", "--tokens", "800", "--out",
                            "made.safetensors", "--json", "persistence=60%", "hot_share=0.45"});
   ASSERT_EQ(ended.status, 0) << ended.err;
   const json answer = json::parse(ended.out);
   EXPECT_EQ(answer.at("kind"), "synthetic");
   for (const auto& row : answer.at("figures")) {
-    EXPECT_NEAR(row.at("asked").get<double>(), row.at("measured").get<double>(), 0.05) << row;
+    // The hottest neurons of a short trace are hotter than those of a long one.
+    EXPECT_GT(row.at("measured").get<double>(), row.at("asked").get<double>() - 0.02) << row;
+    EXPECT_LT(row.at("measured").get<double>(), row.at("asked").get<double>() + 0.05) << row;
   }
-  EXPECT_EQ(answer.at("figures")[0].at("asked"), 0.6);
+  EXPECT_NEAR(answer.at("figures")[0].at("asked").get<double>(), 0.6, 1e-6);
   EXPECT_NEAR(answer.at("figures")[0].at("measured").get<double>(), 0.6, 0.02);
   const Ended info = run({"trace", "info", "made.safetensors"});
   EXPECT_THAT(info.out, HasSubstr("synthetic trace of smollm2-135m"));
