@@ -62,6 +62,8 @@ stage "sample model" experiments/get_model.sh
 check "format" clang-format --dry-run -Werror "${cpp_files[@]}"
 stage "build: g++ -O2" build release
 stage "tests: g++ -O2" run_tests release
+check "synthetic traces look like a second text" \
+  traces/compare_synthetic.py build/release/experiments/leanstream
 stage "build: g++ with sanitizers" build debug
 stage "tests: g++ with sanitizers" run_tests debug --label-exclude slow
 stage "build: g++ with thread sanitizer" build threads

@@ -63,18 +63,19 @@ LevelRegion fit_region(std::span<const float> importance, std::size_t tokens, st
   return region;
 }
 
-LevelTable make_levels(const LevelRegion& region) {
+LevelTable make_levels(const LevelRegion& region, const LevelSplit& split) {
   LevelTable levels{};
   if (region.top == 0) return levels;
   LEANSTREAM_CHECK(0 < region.low && region.low <= region.high && region.high <= region.top,
                    "levels from {} to {} of at most {}", region.low, region.high, region.top);
-  const double lowest = region.low / kLowestBelowLow;
+  const double lowest = region.low / split.lowest_below_low;
   for (int c = 1; c <= kTopCode; ++c) {
     float& level = levels[static_cast<std::size_t>(c)];
-    if (c < kFirstFineCode) {
-      level = between(lowest, region.low, c - 1, kFirstFineCode - 1);
+    if (c < split.first_fine_code) {
+      level = between(lowest, region.low, c - 1, split.first_fine_code - 1);
     } else if (c <= kLastFineCode) {
-      level = between(region.low, region.high, c - kFirstFineCode, kLastFineCode - kFirstFineCode);
+      level = between(region.low, region.high, c - split.first_fine_code,
+                      kLastFineCode - split.first_fine_code);
     } else {
       level = between(region.high, region.top, c - kLastFineCode, kTopCode - kLastFineCode);
     }

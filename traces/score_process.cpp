@@ -1,23 +1,21 @@
 #include "traces/score_process.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <functional>
+#include <numeric>
 
 #include "engine/base/error.h"
-#include "engine/base/normal.h"
 #include "traces/format.h"
+#include "traces/latent_factors.h"
+#include "traces/magnitude_profile.h"
 
 namespace leanstream::traces {
 namespace {
 
-// Gauss–Hermite nodes and weights for expectations over a standard normal.
-constexpr std::array<double, 5> kNodes = {-2.8569700138728, -1.3556261799743, 0, 1.3556261799743,
-                                          2.8569700138728};
-constexpr std::array<double, 5> kWeights = {0.0112574113277, 0.2220759220056, 0.5333333333333,
-                                            0.2220759220056, 0.0112574113277};
-
 constexpr int kBisections = 40;
+constexpr double kTolerance = 0.005;  // of a figure that no process reaches exactly
+constexpr double kHottest = 0.2;      // of the neurons, in hot_share
 
 // The root of a rising function on [low, high], or the nearer end.
 template <typename Function>
@@ -29,81 +27,103 @@ double solve(double low, double high, double wanted, Function value) {
   return 0.5 * (low + high);
 }
 
-// policy::recall_of_correlation at kKnobDensity by interpolation over the angle of the correlation,
-// in which it is smooth up to both ends.
-class Overlap {
- public:
-  Overlap() {
-    for (std::size_t i = 0; i < at_.size(); ++i) {
-      at_[i] =
-          policy::recall_of_correlation(std::cos(kStep * static_cast<double>(i)), kKnobDensity);
-    }
-    at_[0] = 1;
-  }
-  double of(double correlation) const {
-    const double angle = std::acos(std::clamp(correlation, -1.0, 1.0)) / kStep;
-    const auto i = std::min(static_cast<std::size_t>(angle), at_.size() - 2);
-    const double part = angle - static_cast<double>(i);
-    return at_[i] + part * (at_[i + 1] - at_[i]);
-  }
-
- private:
-  static constexpr int kSteps = 256;
-  static constexpr double kStep = M_PI / kSteps;
-  std::array<double, kSteps + 1> at_{};
-};
-
-// Variance of a layer's scores over the neurons, given the two factors of its token.
-double variance(const ScoreProcess& p, double token_factor, double layer_factor) {
-  return p.fixed + p.lasting + p.fresh + p.token * token_factor * token_factor +
-         p.layer * layer_factor * layer_factor;
-}
-
-// E of value(token factor, layer factor).
-template <typename Value>
-double mean_over_factors(Value value) {
+// Correlation of a layer's moving part with that of the next token, which is another one.
+double next_correlation(const ActivationFit& p, const FitLayer& layer) {
   double sum = 0;
-  for (std::size_t a = 0; a < kNodes.size(); ++a) {
-    for (std::size_t b = 0; b < kNodes.size(); ++b) {
-      sum += kWeights[a] * kWeights[b] * value(kNodes[a], kNodes[b]);
-    }
+  for (std::size_t i = 0; i < layer.lasting.size(); ++i) {
+    sum += layer.lasting[i] * std::exp(-1 / p.lasting_tokens[i]);
   }
   return sum;
 }
 
-double persistence_of(const ScoreProcess& p, const Overlap& overlap) {
-  const double common = p.fixed + p.carry * p.lasting;
-  return mean_over_factors([&](double token, double layer) {
-    const double before = variance(p, token, layer);
-    return mean_over_factors([&](double next_token, double next_layer) {
-      const double covariance =
-          common + p.token * token * next_token + p.layer * layer * next_layer;
-      return overlap.of(covariance / std::sqrt(before * variance(p, next_token, next_layer)));
-    });
-  });
+std::vector<MovingScores> scores_of(const ActivationFit& p, double density) {
+  std::vector<MovingScores> all;
+  for (const FitLayer& layer : p.layers) all.push_back(moving_scores(layer, density));
+  return all;
 }
 
-// The top share ρ of a log-normal with logarithmic spread σ holds Φ(σ − Φ⁻¹(1 − ρ)) of its sum.
-double importance_share_of(const ScoreProcess& p, double spread) {
-  const double z = normal_quantile(1 - kKnobDensity);
-  return mean_over_factors([&](double token, double layer) {
-    return normal_cdf(spread * std::sqrt(variance(p, token, layer)) - z);
-  });
+double persistence_of(const ActivationFit& p, const std::vector<MovingScores>& scores) {
+  double sum = 0;
+  for (std::size_t l = 0; l < p.layers.size(); ++l) {
+    sum += scores[l].overlap(next_correlation(p, p.layers[l]));
+  }
+  return sum / static_cast<double>(p.layers.size());
 }
 
-// `kept` of what is not fixed survives a token. It is lost half to noise that is new each token and
-// half to slow change: lasting = carry = √kept. On SmolLM2-135M the overlap with the set 1, 2, 3,
-// 4, 8, 100 tokens before is 0.347, 0.315, 0.329, 0.314, 0.302, 0.290: neither part alone does
-// that.
-ScoreProcess process_of(const SynthesisKnobs& knobs, double fixed, double kept) {
-  ScoreProcess p;
-  p.fixed = fixed;
-  p.carry = std::sqrt(kept);
-  p.lasting = (1 - fixed) * p.carry;
-  const double rest = 1 - fixed - p.lasting;
-  p.token = knobs.token_factor * rest;
-  p.layer = knobs.layer_factor * rest;
-  p.fresh = rest - p.token - p.layer;
+double hot_share_of(const std::vector<MovingScores>& scores) {
+  std::vector<double> rates;
+  for (const MovingScores& s : scores) {
+    rates.insert(rates.end(), s.rates().begin(), s.rates().end());
+  }
+  std::sort(rates.begin(), rates.end(), std::greater<>());
+  const auto hottest = rates.begin() + std::llround(kHottest * static_cast<double>(rates.size()));
+  return std::accumulate(rates.begin(), hottest, 0.0) /
+         std::accumulate(rates.begin(), rates.end(), 0.0);
+}
+
+double importance_share_of(const ActivationFit& p, double density, double power) {
+  double sum = 0;
+  for (const FitLayer& layer : p.layers) {
+    sum += MagnitudeProfile(p.magnitude_shares, layer.magnitude).top_share(density, power);
+  }
+  return sum / static_cast<double>(p.layers.size());
+}
+
+// The neurons' constants at `factor` times their distance from the median.
+ActivationFit with_heat(ActivationFit p, double factor) {
+  for (FitLayer& layer : p.layers) {
+    const double middle = layer.hot[layer.hot.size() / 2];
+    for (double& h : layer.hot) h = middle + factor * (h - middle);
+  }
+  return p;
+}
+
+// −1: nothing lasts. 0: as it is. Towards 1: all variance lasts, and for ever.
+ActivationFit with_memory(ActivationFit p, double memory) {
+  if (memory < 0) {
+    for (FitLayer& layer : p.layers) {
+      for (double& share : layer.lasting) share *= 1 + memory;
+      layer.token *= 1 + memory;
+    }
+    return p;
+  }
+  for (double& tokens : p.lasting_tokens) tokens /= 1 - memory;
+  for (FitLayer& layer : p.layers) {
+    const double faded = std::accumulate(layer.lasting.begin(), layer.lasting.end(), 0.0);
+    const double more = memory * (layer.fresh() + layer.token);
+    layer.token *= 1 - memory;
+    for (double& share : layer.lasting) {
+      share += more * (faded > 0 ? share / faded : 1 / static_cast<double>(layer.lasting.size()));
+    }
+  }
+  return p;
+}
+
+ActivationFit solve_persistence(const ActivationFit& p, double density, double wanted) {
+  const auto scores = scores_of(p, density);
+  const auto at = [&](double memory) { return persistence_of(with_memory(p, memory), scores); };
+  if (const double least = at(-1); wanted < least - kTolerance) {
+    throw UserError(
+        "persistence {} is too small: hot neurons alone keep {:.3f} of a set from token to token; "
+        "ask for more persistence, or for less hot_share",
+        wanted, least);
+  }
+  return with_memory(p, solve(-1, 0.9999, wanted, at));
+}
+
+ActivationFit solve_heat(const ActivationFit& p, double density, double wanted) {
+  const auto at = [&](double factor) {
+    return hot_share_of(scores_of(with_heat(p, factor), density));
+  };
+  return with_heat(p, solve(0, 8, wanted, at));
+}
+
+ActivationFit solve_importance(ActivationFit p, double density, double wanted) {
+  const double power = solve(
+      0.02, 20, wanted, [&](double exponent) { return importance_share_of(p, density, exponent); });
+  for (FitLayer& layer : p.layers) {
+    for (double& m : layer.magnitude) m = std::pow(m, power);
+  }
   return p;
 }
 
@@ -112,27 +132,24 @@ ScoreProcess process_of(const SynthesisKnobs& knobs, double fixed, double kept) 
 const config::Table<SynthesisKnobs>& synthesis_table() {
   using K = SynthesisKnobs;
   static const config::Table<K> table{
+      config::ratio("density", &K::density,
+                    "share of a layer's neurons that form a set in the three figures below; "
+                    "absent: the fit's")
+          .range(0.01, 0.9),
       config::ratio("persistence", &K::persistence,
-                    "share of a layer's top 20 % that is in the next token's too; measured on "
-                    "SmolLM2-135M. 0.82 to 0.85 is reported for Mistral-7B (at density 0.38)")
-          .range(0.2, 0.98),
+                    "share of a set that is in the next token's too; absent: the fit's. 0.82 to "
+                    "0.85 is reported for Mistral-7B (at density 0.38)")
+          .range(0.02, 0.98),
       config::ratio("hot_share", &K::hot_share,
-                    "share of all uses of the top 20 % that the most used 20 % of the neurons "
-                    "have in the long run; measured on SmolLM2-135M over 1024 tokens")
+                    "share of all uses that the most used 20 % of the neurons have in the long "
+                    "run; absent: the fit's")
           .range(0.2, 0.95),
       config::ratio("importance_share", &K::importance_share,
-                    "share of the importance that a layer's top 20 % hold; measured on "
-                    "SmolLM2-135M")
-          .range(0.22, 0.98),
-      config::ratio("token_factor", &K::token_factor,
-                    "share of what is new with a token that one factor of the token moves in all "
-                    "layers; fitted to how the overlap varies from token to token on SmolLM2-135M"),
-      config::ratio("layer_factor", &K::layer_factor,
-                    "the same for a factor of one layer of one token; fitted likewise"),
+                    "share of the importance that a set holds; absent: as the magnitudes are")
+          .range(0.02, 0.98),
       config::list("recall", &K::recall,
-                   "recall of the true top 20 % by predictions from features -2, -1, 0 … 8, for "
-                   "predictor statistical; measured on SmolLM2-135M with exact weights, but -1 "
-                   "assumed")
+                   "recall of the true sets by predictions from features -2, -1, 0 … 8, for "
+                   "predictor statistical; empty: the fit's, layer by layer")
           .range(0, 1),
       config::ratio("error_persistence", &K::error_persistence,
                     "correlation of a neuron's prediction error between consecutive tokens; near "
@@ -141,32 +158,30 @@ const config::Table<SynthesisKnobs>& synthesis_table() {
   return table;
 }
 
-ScoreProcess calibrate(const SynthesisKnobs& knobs) {
-  if (knobs.token_factor + knobs.layer_factor > 1) {
-    throw UserError("token_factor {} and layer_factor {}: together they are at most 1",
-                    knobs.token_factor, knobs.layer_factor);
-  }
-  if (knobs.recall.size() != kFeatures) {
+ProcessFigures figures_of(const ActivationFit& process, double density) {
+  const auto scores = scores_of(process, density);
+  return {.density = density,
+          .persistence = persistence_of(process, scores),
+          .hot_share = hot_share_of(scores),
+          .importance_share = importance_share_of(process, density, 1)};
+}
+
+ActivationFit calibrate(const ActivationFit& fit, LayerId layers, const SynthesisKnobs& knobs) {
+  if (!knobs.recall.empty() && knobs.recall.size() != kFeatures) {
     throw UserError("recall needs {} values (features -2, -1, 0 … 8), not {}", kFeatures,
                     knobs.recall.size());
   }
-  const double hot = policy::correlation_of_recall(knobs.hot_share, kKnobDensity);
-  const double fixed = hot * hot;
-  const Overlap overlap;
-  const auto persistence = [&](double kept) {
-    return persistence_of(process_of(knobs, fixed, kept), overlap);
-  };
-  const double least = persistence(0);
-  if (knobs.persistence < least - 0.005) {
-    throw UserError(
-        "persistence {} is too small for hot_share {} and the factors: these alone keep {:.3f} of "
-        "a "
-        "set from token to token; ask for more persistence, or for less of them",
-        knobs.persistence, knobs.hot_share, least);
+  const double density = knobs.density.value_or(fit.density);
+  ActivationFit p = with_layers(fit, layers);
+  const double persistence = figures_of(p, density).persistence;
+  if (knobs.hot_share) p = solve_heat(p, density, *knobs.hot_share);
+  if (knobs.persistence || knobs.hot_share) {
+    p = solve_persistence(p, density, knobs.persistence.value_or(persistence));
   }
-  ScoreProcess p = process_of(knobs, fixed, solve(0, 1, knobs.persistence, persistence));
-  p.spread = solve(0.01, 8, knobs.importance_share,
-                   [&](double spread) { return importance_share_of(p, spread); });
+  if (knobs.importance_share) p = solve_importance(std::move(p), density, *knobs.importance_share);
+  if (!knobs.recall.empty()) {
+    for (FitLayer& layer : p.layers) layer.recall = knobs.recall;
+  }
   return p;
 }
 

@@ -1,56 +1,39 @@
-// The random process behind a synthetic trace, and its inversion: from figures that a trace shows
-// to the parameters that make it show them.
-//
-// A neuron's score for (token, layer) has unit variance over the neurons of a layer and is a sum:
-//
-//   fixed      the neuron's own, the same for all tokens        hot and cold neurons
-//   lasting    AR(1) over tokens with coefficient `carry`       persistence between tokens
-//   token      random loading × one factor of the token         all layers of a token change alike
-//   layer      random loading × one factor of (token, layer)    one layer of a token changes
-//   fresh      independent noise
-//
-// Importance is exp(spread · score). Scores of one layer at two tokens are then jointly normal over
-// the neurons, given the factors, so the overlap of their top sets is a quadrant probability and
-// the share of importance in a top set a value of Φ; both are averaged over the factors.
+// The process behind a synthetic trace: a fit, changed until it shows the figures asked for.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "engine/config/parameters.h"
-#include "engine/policy/predict/score_model.h"
+#include "traces/activation_fit.h"
 
 namespace leanstream::traces {
 
-inline constexpr double kKnobDensity = 0.2;  // to which the knobs below refer
-
-// What a synthetic trace is asked to look like.
+// What a synthetic trace is asked to look like. What is absent is as in the fit.
 struct SynthesisKnobs {
-  double persistence = 0.345;
-  double hot_share = 0.398;
-  double importance_share = 0.604;
-  double token_factor = 0.2;
-  double layer_factor = 0.16;
-  std::vector<double> recall{policy::kMeasuredRecall.begin(), policy::kMeasuredRecall.end()};
+  std::optional<double> density;  // to which the three figures below refer
+  std::optional<double> persistence;
+  std::optional<double> hot_share;
+  std::optional<double> importance_share;
+  std::vector<double> recall;  // 11, for all layers; empty: as in the fit
   double error_persistence = 0;
 };
 
 const config::Table<SynthesisKnobs>& synthesis_table();
 
-// Variances of the parts (their sum is 1), and the two constants above.
-struct ScoreProcess {
-  double fixed = 0;
-  double lasting = 0;
-  double carry = 0;
-  double token = 0;
-  double layer = 0;
-  double fresh = 1;
-  double spread = 1;
+// The figures that a long trace of the process shows at a density, means over the layers.
+struct ProcessFigures {
+  double density = 0;
+  double persistence = 0;
+  double hot_share = 0;
+  double importance_share = 0;
 };
+ProcessFigures figures_of(const ActivationFit& process, double density);
 
-// The process whose long-run persistence, hot share and importance share at kKnobDensity are those
-// asked for; the quadrature over the factors is good to about 0.002. Throws UserError when no
-// process has them: hot neurons and factors keep more than `persistence`, or a knob is out of
-// range.
-ScoreProcess calibrate(const SynthesisKnobs& knobs);
+// `fit` with its layers resampled to `layers` and changed for the knobs: hot_share draws the
+// neurons' constants together or apart; persistence moves variance between what lasts and what does
+// not, and more of it makes what lasts last longer; importance_share raises importances to a power.
+// Throws UserError, all reasons at once, when no process has the figures.
+ActivationFit calibrate(const ActivationFit& fit, LayerId layers, const SynthesisKnobs& knobs);
 
 }  // namespace leanstream::traces

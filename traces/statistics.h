@@ -14,7 +14,7 @@
 namespace leanstream::traces {
 
 inline constexpr std::array<double, 4> kHottestShares = {0.10, 0.20, 0.30, 0.50};
-inline constexpr std::array<double, 2> kCacheShares = {0.25, 0.50};
+inline constexpr std::array<double, 4> kCacheShares = {0.10, 0.25, 0.50, 0.75};
 
 // Miss ratios of one cache for all layers that holds `cache_share` of all neurons, after the
 // warm-up (miss_ratio.h).

@@ -3,217 +3,201 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "engine/base/error.h"
-#include "engine/base/hash.h"
-#include "engine/base/normal.h"
 #include "engine/base/random.h"
 #include "engine/transformer/thread_pool.h"
+#include "traces/deviates.h"
+#include "traces/latent_factors.h"
 #include "traces/levels.h"
+#include "traces/magnitude_profile.h"
+#include "traces/synthetic_features.h"
 
 namespace leanstream::traces {
 namespace {
 
-// Everything that decides a code is an integer: scores and deviates have kScoreBits fractional
-// bits, weights kWeightBits, the slow state kStateBits, its two coefficients kCarryBits.
-constexpr int kScoreBits = 12;
-constexpr int kWeightBits = 14;
-constexpr int kStateBits = 20;
-constexpr int kCarryBits = 24;
-constexpr std::size_t kWords = 1 << 16;  // of 16 bits
-constexpr double kTopScore = 4.9;        // one neuron in two million lies above
-constexpr double kMostBytes = 16e9;      // of codes, all held in memory
-constexpr double kWideFactor = 1.96;     // 95 % of a factor's values lie within
+constexpr double kMostBytes = 16e9;         // of codes and features, all held in memory
+constexpr double kTopShare = 1 - 5e-7;      // one neuron in two million lies above
+constexpr std::size_t kNeuronsAtOnce = 64;  // whose loadings stay in the first-level cache
 
-double fixed_point(int bits) {
-  return static_cast<double>(std::int64_t{1} << bits);
+// Scores as ranks need them: kRankBits fractional bits, from −8 to 8.
+constexpr int kRankBits = 10;
+constexpr std::size_t kRankBins = 1 << 14;
+
+std::uint16_t rank_bin(std::int32_t score) {
+  constexpr auto kMiddle = static_cast<std::int32_t>(kRankBins / 2);
+  return static_cast<std::uint16_t>(
+      std::clamp((score >> (kScoreBits - kRankBits)) + kMiddle, 0, 2 * kMiddle - 1));
 }
 
-std::int64_t rounded(double value, int bits) {
-  return std::llround(value * fixed_point(bits));
-}
-
-// What a draw is for: the third coordinate of the stream.
-enum Purpose : std::uint32_t { kFixed, kTokenLoading, kLayerLoading, kStart, kStep, kFactor };
-
-// A normal deviate for each 16-bit word: the quantile at the middle of its share.
-class Deviates {
+// Codes of one layer. The neurons of each token have the layer's magnitudes: the share of them that
+// is below a neuron decides its code.
+class Codes {
  public:
-  Deviates() {
-    for (std::size_t i = 0; i < kWords / 2; ++i) {
-      const double p = (static_cast<double>(i) + 0.5) / kWords;
-      const auto value = static_cast<std::int16_t>(rounded(normal_quantile(p), kScoreBits));
-      of_[i] = value;
-      of_[kWords - 1 - i] = static_cast<std::int16_t>(-value);
-    }
-  }
-  // `part` 0 … 3 of a random word.
-  std::int64_t of(std::uint64_t word, int part) const { return of_[word >> (16 * part) & 0xFFFF]; }
-
- private:
-  std::array<std::int16_t, kWords> of_{};
-};
-
-const Deviates& deviates() {
-  static const Deviates table;
-  return table;
-}
-
-// The code of each score, and the importances of the codes: the same in all layers.
-struct Codes {
-  LevelTable levels{};
-  std::array<std::uint8_t, kWords> of_score{};
-
-  explicit Codes(const ScoreProcess& p) {
-    const double wide = std::sqrt(1 + (p.token + p.layer) *
-                                          (kWideFactor * kWideFactor - 1));  // of a layer's scores
-    const auto importance = [&](double score) {
-      return static_cast<float>(std::exp(p.spread * score));
+  Codes(const ActivationFit& process, const FitLayer& layer) {
+    const MagnitudeProfile profile(process.magnitude_shares, layer.magnitude);
+    const auto importance = [&](double share) {
+      return static_cast<float>(std::exp(profile.log_importance(share)));
     };
-    const float high = importance(wide * normal_quantile(1 - kHighDensity));
-    const float low = importance(wide * normal_quantile(1 - kLowDensity));
-    levels = make_levels({.low = std::max(low, static_cast<float>(high / kWidestFineRegion)),
-                          .high = high,
-                          .top = importance(std::max(kTopScore, 2.5 * wide))});
-    const Quantiser quantiser(levels);
-    for (std::size_t i = 0; i < kWords; ++i) {
-      const double score = static_cast<double>(i) - 0.5 * static_cast<double>(kWords);
-      of_score[i] = quantiser.code(importance(score / fixed_point(kScoreBits)));
+    const float high = importance(1 - kHighDensity);
+    const float low = importance(1 - kLowDensity);
+    levels_ = make_levels({.low = std::max(low, static_cast<float>(high / kWidestFineRegion)),
+                           .high = high,
+                           .top = importance(kTopShare)},
+                          kEvenSplit);
+    const Quantiser quantiser(levels_);
+    for (std::size_t i = 0; i < of_share_.size(); ++i) {
+      of_share_[i] = quantiser.code(
+          importance((static_cast<double>(i) + 0.5) / static_cast<double>(of_share_.size())));
     }
   }
 
-  std::uint8_t of(std::int64_t score) const {
-    constexpr std::int64_t kMiddle = kWords / 2;
-    return of_score[static_cast<std::size_t>(
-        std::clamp<std::int64_t>(score + kMiddle, 0, kWords - 1))];
-  }
-};
+  const LevelTable& levels() const { return levels_; }
 
-// The process in fixed point.
-struct Weights {
-  std::int64_t fixed, lasting, token, layer, fresh;  // of a score's parts, kWeightBits
-  std::int64_t carry, innovation;                    // of the slow state, kCarryBits
-
-  explicit Weights(const ScoreProcess& p)
-      : fixed(rounded(std::sqrt(p.fixed), kWeightBits)),
-        lasting(rounded(std::sqrt(p.lasting), kWeightBits)),
-        token(rounded(std::sqrt(p.token), kWeightBits)),
-        layer(rounded(std::sqrt(p.layer), kWeightBits)),
-        fresh(rounded(std::sqrt(p.fresh), kWeightBits)),
-        carry(rounded(p.carry, kCarryBits)),
-        innovation(rounded(std::sqrt(1 - p.carry * p.carry), kCarryBits)) {}
-};
-
-// One layer, token by token.
-class LayerScores {
- public:
-  LayerScores(const Weights& weights, const RandomStream& random, std::uint32_t layer,
-              std::size_t neurons)
-      : weights_(weights), random_(random), layer_(layer), neurons_(neurons) {
-    for (Neuron& n : neurons_) {
-      const auto j = static_cast<std::size_t>(&n - neurons_.data());
-      n.fixed = weights.fixed * draw(kFixed, j);
-      n.token_loading = draw(kTokenLoading, j);
-      n.layer_loading = draw(kLayerLoading, j);
-      n.slow = draw(kStart, j) << (kStateBits - kScoreBits);
+  // From the bins of one token's scores to their codes.
+  void of_token(std::span<const std::uint16_t> bins, std::span<std::uint8_t> out) {
+    std::fill(counts_.begin(), counts_.end(), 0);
+    for (const std::uint16_t bin : bins) ++counts_[bin];
+    std::uint64_t twice_below = 0;  // the neurons of a bin are below one another by half
+    for (std::size_t bin = 0; bin < kRankBins; ++bin) {
+      if (counts_[bin] == 0) continue;
+      const std::uint64_t middle = twice_below + counts_[bin];
+      of_bin_[bin] = of_share_[middle * of_share_.size() / (2 * bins.size())];
+      twice_below += 2 * std::uint64_t{counts_[bin]};
     }
-  }
-
-  // Writes the codes of the next token.
-  void next(const Codes& codes, std::uint8_t* out) {
-    const Deviates& normal = deviates();
-    const std::int64_t token = factor(weights_.token, kNoLayer);
-    const std::int64_t layer = factor(weights_.layer, layer_);
-    const std::uint64_t row = random_.at(token_++, layer_, kStep);
-    for (std::size_t j = 0; j < neurons_.size(); ++j) {
-      Neuron& n = neurons_[j];
-      const std::uint64_t word = mix(row, j);
-      n.slow = (weights_.carry * n.slow +
-                weights_.innovation * (normal.of(word, 0) << (kStateBits - kScoreBits)) + kHalf) >>
-               kCarryBits;
-      const std::int64_t sum = n.fixed + token * n.token_loading + layer * n.layer_loading +
-                               (weights_.lasting * n.slow >> (kStateBits - kScoreBits)) +
-                               weights_.fresh * normal.of(word, 1);
-      out[j] = codes.of(sum >> kWeightBits);
-    }
+    for (std::size_t j = 0; j < bins.size(); ++j) out[j] = of_bin_[bins[j]];
   }
 
  private:
-  static constexpr std::int64_t kHalf = std::int64_t{1} << (kCarryBits - 1);
-  static constexpr std::uint32_t kNoLayer = ~0U;
-
-  struct Neuron {
-    std::int64_t fixed, token_loading, layer_loading, slow;
-  };
-
-  std::int64_t draw(Purpose purpose, std::size_t neuron) const {
-    return deviates().of(random_.at(static_cast<std::uint32_t>(neuron), layer_, purpose), 0);
-  }
-  std::int64_t factor(std::int64_t weight, std::uint32_t layer) const {
-    return weight * deviates().of(random_.at(token_, layer, kFactor), 0) >> kScoreBits;
-  }
-
-  const Weights& weights_;
-  const RandomStream& random_;
-  std::uint32_t layer_;
-  std::uint32_t token_ = 0;
-  std::vector<Neuron> neurons_;
+  LevelTable levels_{};
+  std::array<std::uint8_t, 1 << 16> of_share_{};
+  std::array<std::uint32_t, kRankBins> counts_{};
+  std::array<std::uint8_t, kRankBins> of_bin_{};
 };
 
-TraceInfo info_of(const model::ModelShape& shape, std::uint64_t seed, const SynthesisKnobs& knobs,
-                  const std::string& command) {
+TraceInfo info_of(const SynthesisRequest& request, const ActivationFit& fit,
+                  const ActivationFit& process, const SynthesisKnobs& knobs) {
+  const auto& shape = request.shape;
   TraceInfo info;
   info.model = {shape.name, shape.layers, shape.hidden, shape.ffn, ""};
   info.kind = TraceKind::kSynthetic;
-  info.source = fmt::format(
-      "synthetic: Gaussian copula with a log-normal marginal, seed {}; no model computed it", seed);
+  info.source = fmt::format("synthetic: drawn from a fit to {} ({}), seed {}; no model computed it",
+                            fit.model, fit.source, request.seed);
   info.error_persistence = knobs.error_persistence;
   info.tool = "leanstream synthesize";
-  info.command = command;
-  const config::Json asked = synthesis_table().write(knobs);
-  for (const auto& [name, value] : asked.items()) {
-    info.knobs[name] = value.is_string() ? value.get<std::string>() : value.dump();
-  }
+  info.command = request.command;
+  const ProcessFigures figures = figures_of(process, knobs.density.value_or(fit.density));
+  const auto knob = [&](const char* name, const std::optional<double>& asked, double otherwise) {
+    info.knobs[name] = asked ? fmt::format("{}", *asked) : fmt::format("{:.3f} (fit)", otherwise);
+  };
+  info.knobs["fit"] = fit.name;
+  knob("density", knobs.density, fit.density);
+  knob("persistence", knobs.persistence, figures.persistence);
+  knob("hot_share", knobs.hot_share, figures.hot_share);
+  knob("importance_share", knobs.importance_share, figures.importance_share);
+  info.knobs["recall"] =
+      knobs.recall.empty() ? "(fit)" : fmt::format("{}", fmt::join(knobs.recall, " "));
+  info.knobs["error_persistence"] = fmt::format("{}", knobs.error_persistence);
+  info.knobs["magnitudes"] = request.magnitudes.empty() ? "(fit)" : request.magnitudes;
   return info;
+}
+
+bool has_recall(const ActivationFit& process) {
+  return std::all_of(process.layers.begin(), process.layers.end(),
+                     [](const FitLayer& layer) { return layer.recall.size() == kFeatures; });
+}
+
+void check(const SynthesisRequest& request, const ActivationFit& process) {
+  const auto& shape = request.shape;
+  const double steps = double{1} * request.tokens * shape.layers;
+  const double bytes =
+      steps * shape.ffn + (request.features ? 2.0 * steps * kFeatures * shape.hidden : 0);
+  std::vector<std::string> problems;
+  if (bytes > kMostBytes) {
+    problems.push_back(
+        fmt::format("{} tokens of {} are {:.1f} GB; at most {:.0f} GB are made at "
+                    "once",
+                    request.tokens, shape.name, bytes * 1e-9, kMostBytes * 1e-9));
+  }
+  if (request.features && shape.hidden < static_cast<std::int32_t>(kFactors)) {
+    problems.push_back(fmt::format("{} has hidden {}; features need at least {}", shape.name,
+                                   shape.hidden, kFactors));
+  }
+  if (request.features && !has_recall(process)) {
+    problems.push_back(fmt::format(
+        "fit {} has no recall, which features need; record without --no-recall, or give recall=…",
+        process.name));
+  }
+  if (!problems.empty()) throw UserError("{}", fmt::join(problems, "\n"));
+}
+
+// Writes codes[token, l, neuron] for all tokens and neurons.
+void draw_layer(Codes& codes, const Loadings& loadings, const LatentFactors& factors, LayerId l,
+                std::size_t layers, std::size_t ffn, std::vector<std::uint8_t>& out) {
+  const std::size_t tokens = factors.tokens().size();
+  std::vector<std::uint16_t> bins(tokens * ffn);
+  for (std::size_t first = 0; first < ffn; first += kNeuronsAtOnce) {
+    const std::size_t end = std::min(ffn, first + kNeuronsAtOnce);
+    for (std::size_t t = 0; t < tokens; ++t) {
+      const auto of_token = factors.at(static_cast<TokenId>(t), l);
+      for (std::size_t j = first; j < end; ++j) {
+        bins[t * ffn + j] = rank_bin(loadings.score(j, of_token));
+      }
+    }
+  }
+  for (std::size_t t = 0; t < tokens; ++t) {
+    codes.of_token(std::span(bins).subspan(t * ffn, ffn),
+                   std::span(out).subspan((t * layers + static_cast<std::size_t>(l)) * ffn, ffn));
+  }
 }
 
 }  // namespace
 
-TraceWriter synthesize(const model::ModelShape& shape, TokenId tokens, std::uint64_t seed,
-                       const SynthesisKnobs& knobs, const std::string& command) {
-  const ScoreProcess process = calibrate(knobs);
-  const double bytes = double{1} * tokens * shape.layers * shape.ffn;
-  if (bytes > kMostBytes) {
-    throw UserError("{} tokens of {} are {:.1f} GB; at most {:.0f} GB are made at once", tokens,
-                    shape.name, bytes * 1e-9, kMostBytes * 1e-9);
-  }
-  TraceWriter writer(info_of(shape, seed, knobs, command), tokens);
-  const Codes codes(process);
-  const Weights weights(process);
-  const RandomStream random(seed, "traces.synthesis");
+Synthesis synthesize(const SynthesisRequest& request, const ActivationFit& fit,
+                     const SynthesisKnobs& knobs) {
+  const auto& shape = request.shape;
+  const ActivationFit process = calibrate(fit, shape.layers, knobs);
+  check(request, process);
+  Synthesis out{TraceWriter(info_of(request, fit, process, knobs), request.tokens), {}};
+  const RandomStream random(request.seed, "traces.synthesis");
+  const RandomStream noise(request.seed, "traces.synthesis.features");
+  const LatentFactors factors(process, request.tokens, random);
   const auto layers = static_cast<std::size_t>(shape.layers);
   const auto ffn = static_cast<std::size_t>(shape.ffn);
-  std::vector<std::uint8_t> all(static_cast<std::size_t>(tokens) * layers * ffn);
-  transformer::ThreadPool pool(transformer::ThreadPool::sensible_threads());
-  pool.run(shape.layers, [&](std::int64_t l) {
-    LayerScores scores(weights, random, static_cast<std::uint32_t>(l), ffn);
-    for (std::size_t t = 0; t < static_cast<std::size_t>(tokens); ++t) {
-      scores.next(codes, &all[(t * layers + static_cast<std::size_t>(l)) * ffn]);
+  const auto hidden = static_cast<std::size_t>(shape.hidden);
+  const std::size_t steps = static_cast<std::size_t>(request.tokens) * layers;
+  std::vector<std::uint8_t> all(steps * ffn);
+  std::vector<LevelTable> tables(layers);
+  if (request.features) out.features.resize(steps * kFeatures * hidden);
+  transformer::ThreadPool pool(request.threads > 0 ? request.threads
+                                                   : transformer::ThreadPool::sensible_threads());
+  pool.run(shape.layers, [&](std::int64_t at) {
+    const auto l = static_cast<LayerId>(at);
+    const FitLayer& layer = process.layers[static_cast<std::size_t>(at)];
+    Codes codes(process, layer);
+    tables[static_cast<std::size_t>(at)] = codes.levels();
+    draw_layer(codes, Loadings(layer, l, shape.ffn, random), factors, l, layers, ffn, all);
+    if (request.features) {
+      synthetic_features(layer, process.density, factors, l, noise, hidden, out.features);
     }
   });
   std::vector<float> levels;
   std::vector<float> recall;
   for (std::size_t l = 0; l < layers; ++l) {
-    levels.insert(levels.end(), codes.levels.begin(), codes.levels.end());
-    for (const double r : knobs.recall) recall.push_back(static_cast<float>(r));
+    levels.insert(levels.end(), tables[l].begin(), tables[l].end());
+    for (const double r : process.layers[l].recall) recall.push_back(static_cast<float>(r));
   }
-  writer.set_codes(std::move(all), std::move(levels));
-  writer.set_recall(recall, kKnobDensity);
-  return writer;
+  out.writer.set_codes(std::move(all), std::move(levels));
+  out.writer.set_tokens(factors.tokens());
+  if (request.features) out.writer.set_features(out.features);
+  if (has_recall(process)) out.writer.set_recall(recall, process.density);
+  return out;
 }
 
 }  // namespace leanstream::traces

@@ -22,6 +22,8 @@ std::string_view folder(FileKind kind) {
       return "platforms";
     case FileKind::system:
       return "experiments/systems";
+    case FileKind::fit:
+      return "traces/fits";
   }
   return "";
 }
@@ -36,6 +38,8 @@ std::string_view word(FileKind kind) {
       return "platform";
     case FileKind::system:
       return "system";
+    case FileKind::fit:
+      return "fit";
   }
   return "";
 }

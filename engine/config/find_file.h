@@ -7,13 +7,13 @@
 
 namespace leanstream::config {
 
-enum class FileKind { model, platform, system };
+enum class FileKind { model, platform, system, fit };
 
-// "model", "platform", "system": also the value of the first key, `kind:`, of such a file.
+// "model", "platform", "system", "fit": also the value of the first key, `kind:`, of such a file.
 std::string_view word(FileKind kind);
 
-// The folder that holds experiments/ and platforms/: $LEANSTREAM_ROOT, else the source tree that
-// the program was built from, else the current folder.
+// The folder that holds experiments/, platforms/ and traces/: $LEANSTREAM_ROOT, else the source
+// tree that the program was built from, else the current folder.
 std::string data_root();
 
 // Names that find_file takes, sorted; empty when the folder does not exist.

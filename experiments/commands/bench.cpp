@@ -68,8 +68,11 @@ class TemporaryTrace {
       : path_((std::filesystem::temp_directory_path() /
                fmt::format("leanstream-bench-{}.safetensors", ::getpid()))
                   .string()) {
-    traces::synthesize(model::load_model("mistral-7b").shape, tokens, 1, {}, command_line())
-        .write(path_);
+    traces::synthesize({.shape = model::load_model("mistral-7b").shape,
+                        .tokens = tokens,
+                        .command = command_line()},
+                       traces::load_fit("smollm2-135m"), {})
+        .writer.write(path_);
   }
   ~TemporaryTrace() {
     std::error_code ignored;

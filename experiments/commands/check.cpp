@@ -11,6 +11,7 @@
 #include "experiments/commands/commands.h"
 #include "experiments/run/cell.h"
 #include "experiments/run/system_file.h"
+#include "traces/activation_fit.h"
 
 namespace leanstream::commands {
 namespace {
@@ -30,7 +31,8 @@ const std::vector<Checker>& checkers() {
       {"model", [](const Document& d, Diagnostics& errors) { model::read_model(d, errors); }},
       {"system", [](const Document& d, Diagnostics& errors) { run::read_system(d, {}, errors); }},
       {"experiment",
-       [](const Document& d, Diagnostics& errors) { run::load_cells(d, {}, errors); }}};
+       [](const Document& d, Diagnostics& errors) { run::load_cells(d, {}, errors); }},
+      {"fit", [](const Document& d, Diagnostics& errors) { traces::read_fit(d, errors); }}};
   return all;
 }
 
@@ -62,7 +64,8 @@ void check(const std::vector<std::string>& paths) {
 void add_check(CLI::App& app) {
   auto* command = app.add_subcommand("check", "find all errors of YAML files; runs nothing");
   auto paths = std::make_shared<std::vector<std::string>>();
-  command->add_option("FILE", *paths, "platform, model, system or experiment files")->required();
+  command->add_option("FILE", *paths, "platform, model, system, experiment or fit files")
+      ->required();
   command->callback([paths] { check(*paths); });
 }
 

@@ -1,15 +1,18 @@
 // leanstream synthesize: a trace of a model's shape that looks as asked for.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "engine/base/error.h"
 #include "engine/config/document.h"
 #include "engine/model/model_file.h"
 #include "experiments/commands/commands.h"
 #include "experiments/commands/list_table.h"
+#include "traces/magnitude_profile.h"
 #include "traces/statistics.h"
 #include "traces/synthesis.h"
 #include "traces/trace.h"
@@ -20,10 +23,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Options {
+  traces::SynthesisRequest request;
   std::string model;
+  std::string fit = "smollm2-135m";
+  std::string magnitudes;
   std::string out;
-  TokenId tokens = 256;
-  std::uint64_t seed = 1;
   std::vector<std::string> assignments;
   bool json = false;
 };
@@ -39,29 +43,50 @@ traces::SynthesisKnobs read_knobs(const std::vector<std::string>& assignments) {
   return knobs;
 }
 
-Json figures(const traces::SynthesisKnobs& asked, const traces::Statistics& got) {
+// What the process should show, and what the file holds.
+Json figures(const traces::ProcessFigures& meant, const traces::Statistics& got) {
   const auto row = [](const char* name, double wanted, double measured) {
     return Json{{"figure", name}, {"asked", wanted}, {"measured", measured}};
   };
-  return {row("persistence", asked.persistence, got.overlap),
-          row("hot_share", asked.hot_share, got.hottest_share[1]),
-          row("importance_share", asked.importance_share, got.importance_share)};
+  return {row("persistence", meant.persistence, got.overlap),
+          row("hot_share", meant.hot_share, got.hottest_share[1]),
+          row("importance_share", meant.importance_share, got.importance_share)};
 }
 
 void execute(const Options& o) {
   const auto knobs = read_knobs(o.assignments);
-  const auto shape = model::load_model(o.model).shape;
-  traces::synthesize(shape, o.tokens, o.seed, knobs, command_line()).write(o.out);
-  // What the file holds, not what was meant.
+  traces::SynthesisRequest request = o.request;
+  request.shape = model::load_model(o.model).shape;
+  request.command = command_line();
+  auto fit = traces::load_fit(o.fit);
+  if (!o.magnitudes.empty()) {
+    if (knobs.importance_share) {
+      throw UserError("importance_share would change the magnitudes of {}: give one of them",
+                      o.magnitudes);
+    }
+    const auto measured = traces::read_magnitudes(o.magnitudes, request.shape.name);
+    fit = traces::with_magnitudes(traces::with_layers(fit, request.shape.layers), measured);
+    request.magnitudes = fmt::format("{} in {}", measured.model,
+                                     std::filesystem::path(o.magnitudes).filename().string());
+  }
+  traces::synthesize(request, fit, knobs).writer.write(o.out);
+  const double density = knobs.density.value_or(fit.density);
+  const auto meant =
+      traces::figures_of(traces::calibrate(fit, request.shape.layers, knobs), density);
   const traces::Trace trace(o.out);
-  const Json rows = figures(knobs, traces::set_statistics(trace, traces::kKnobDensity));
+  const Json rows = figures(meant, traces::set_statistics(trace, density));
   if (o.json) {
-    fmt::print("{}\n", Json{{"file", o.out}, {"kind", "synthetic"}, {"figures", rows}}.dump(2));
+    fmt::print("{}\n", Json{{"file", o.out},
+                            {"kind", "synthetic"},
+                            {"fit", fit.name},
+                            {"density", density},
+                            {"figures", rows}}
+                           .dump(2));
     return;
   }
-  fmt::print("{}: synthetic trace of {}, {} tokens × {} layers × {} neurons\n", o.out, shape.name,
-             trace.tokens(), trace.layers(), trace.ffn());
-  fmt::print("at density {}        asked   measured\n", traces::kKnobDensity);
+  fmt::print("{}: synthetic trace of {}, {} tokens × {} layers × {} neurons, from fit {}\n", o.out,
+             request.shape.name, trace.tokens(), trace.layers(), trace.ffn(), fit.name);
+  fmt::print("at density {:<8}   asked   measured\n", density);
   for (const auto& row : rows) {
     fmt::print("  {:18}  {:.3f}   {:.3f}\n", row["figure"].get<std::string>(),
                row["asked"].get<double>(), row["measured"].get<double>());
@@ -76,14 +101,25 @@ void add_synthesize(CLI::App& app) {
   auto* command = app.add_subcommand("synthesize", "a synthetic activation trace of any shape");
   command->add_option("KNOBS", o->assignments, "key=value: what the trace is to look like");
   command->add_option("--model", o->model, "a model's shape, by name or path")->required();
-  command->add_option("--tokens", o->tokens, "tokens of the trace")
+  command->add_option("--fit", o->fit, "what recorded traces look like, by name or path")
+      ->capture_default_str();
+  command->add_option(
+      "--magnitudes", o->magnitudes,
+      "CSV of measured |h| quantiles with rows of this model, instead of the fit's");
+  command->add_option("--tokens", o->request.tokens, "tokens of the trace")
       ->check(CLI::Range(TokenId{1}, TokenId{1} << 24))
       ->capture_default_str();
-  command->add_option("--seed", o->seed, "of everything random")->capture_default_str();
+  command->add_option("--seed", o->request.seed, "of everything random")->capture_default_str();
   command->add_option("--out", o->out, "trace file")->required();
+  command->add_flag("--features", o->request.features,
+                    "also the factors, with noise, as features −2 … 8: 22 bytes a token, layer and "
+                    "hidden dimension");
+  command->add_option("--threads", o->request.threads, "0: as many as are sensible; same bytes")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
   command->add_flag("--json", o->json, "JSON to stdout");
   command->footer([] {
-    return "Knobs; the tokens' sets are cut at density 0.2:\n" +
+    return "Knobs; what is absent is as in the fit:\n" +
            table_text(config::parameter_rows(traces::synthesis_table().describe()));
   });
   command->callback([o] { execute(*o); });

@@ -181,6 +181,7 @@ void add_trace(CLI::App& app) {
   add_trace_misses(*trace);
   add_trace_export(*trace);
   add_trace_placement(*trace);
+  add_trace_fit(*trace);
 }
 
 }  // namespace leanstream::commands

@@ -114,7 +114,7 @@ TEST_F(CheckTest, OtherFilesAreNamed) {
   EXPECT_EQ(ended.status, 2);
   EXPECT_EQ(ended.out, "");
   EXPECT_THAT(ended.err, HasSubstr("frog.yaml:1:7: error: the file starts with 'kind: …'"));
-  EXPECT_THAT(ended.err, HasSubstr("platform, model, system, experiment; not 'frog'"));
+  EXPECT_THAT(ended.err, HasSubstr("platform, model, system, experiment, fit; not 'frog'"));
   EXPECT_THAT(ended.err, HasSubstr("open.yaml:2:6: error: no valid YAML"));
   for (const char* name : {"empty.yaml", "binary.yaml", "none.yaml", ".: error"}) {
     EXPECT_THAT(ended.err, HasSubstr(name));

@@ -94,11 +94,11 @@ TEST_F(StatisticsTest, CacheFiguresAreThoseOfTheReplays) {
   const auto steps = steps_of(sets);
   EXPECT_EQ(s.warm_up_tokens, 12);
   const double wanted = 10 * 12 * 3;
-  EXPECT_NEAR(s.cache[0].lru, static_cast<double>(naive_misses(sets, 30, 36, false)) / wanted,
+  EXPECT_NEAR(s.cache[1].lru, static_cast<double>(naive_misses(sets, 30, 36, false)) / wanted,
               1e-9);
-  EXPECT_NEAR(s.cache[1].lfu, static_cast<double>(naive_misses(sets, 60, 36, true)) / wanted, 1e-9);
-  EXPECT_NEAR(s.cache[1].belady, static_cast<double>(naive_belady(steps, 60, 36)) / wanted, 1e-9);
-  EXPECT_NEAR(s.cache[0].static_hottest, static_cast<double>(naive_static(sets, 30, 12)) / wanted,
+  EXPECT_NEAR(s.cache[2].lfu, static_cast<double>(naive_misses(sets, 60, 36, true)) / wanted, 1e-9);
+  EXPECT_NEAR(s.cache[2].belady, static_cast<double>(naive_belady(steps, 60, 36)) / wanted, 1e-9);
+  EXPECT_NEAR(s.cache[1].static_hottest, static_cast<double>(naive_static(sets, 30, 12)) / wanted,
               1e-9);
 }
 
@@ -134,7 +134,7 @@ TEST_F(StatisticsTest, ADensityOutsideItsRangeIsTheUsersMistake) {
   EXPECT_THROW(statistics(trace, 0), UserError);
   EXPECT_THROW(statistics(trace, 1.01), UserError);
   EXPECT_THROW(statistics(trace, std::nan("")), UserError);
-  EXPECT_NEAR(statistics(trace, 1).cache[0].static_hottest, 0.75, 1e-9);
+  EXPECT_NEAR(statistics(trace, 1).cache[1].static_hottest, 0.75, 1e-9);
 }
 
 }  // namespace

@@ -2,13 +2,17 @@
 #include "traces/synthesis.h"
 
 #include <cmath>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engine/base/error.h"
 #include "engine/model/density.h"
+#include "engine/transformer/tensor_type.h"
 #include "tests/traces/small_trace.h"
+#include "traces/latent_factors.h"
+#include "traces/magnitude_profile.h"
 #include "traces/statistics.h"
 #include "traces/trace.h"
 
@@ -17,20 +21,31 @@ namespace {
 
 model::ModelShape shape_of(LayerId layers, std::int32_t ffn) {
   model::ModelShape shape;
-  shape.name = "made-up";
+  shape.name = "mistral-7b";
   shape.layers = layers;
-  shape.hidden = 64;
+  shape.hidden = 160;
   shape.ffn = ffn;
   return shape;
 }
 
-class Synthesis : public testing::Test {
+// What SmolLM2-135M shows, but for the effect of position, which short traces overstate.
+ActivationFit shipped() {
+  ActivationFit fit = load_fit("smollm2-135m");
+  for (FitLayer& layer : fit.layers) layer.position = 0;
+  return fit;
+}
+
+class SynthesisTest : public testing::Test {
  protected:
+  std::string write(const SynthesisRequest& request, const SynthesisKnobs& knobs = {},
+                    const ActivationFit& fit = shipped()) {
+    const std::string file = folder_.file(std::to_string(files_++));
+    synthesize(request, fit, knobs).writer.write(file);
+    return file;
+  }
   Trace make(LayerId layers, std::int32_t ffn, TokenId tokens, const SynthesisKnobs& knobs = {},
              std::uint64_t seed = 1) {
-    const std::string file = folder_.file(std::to_string(files_++));
-    synthesize(shape_of(layers, ffn), tokens, seed, knobs, "test").write(file);
-    return Trace(file);
+    return Trace(write({.shape = shape_of(layers, ffn), .tokens = tokens, .seed = seed}, knobs));
   }
 
  private:
@@ -38,127 +53,195 @@ class Synthesis : public testing::Test {
   int files_ = 0;
 };
 
-TEST_F(Synthesis, MeetsWhatItIsAskedFor) {
-  const std::vector<std::pair<LayerId, std::int32_t>> shapes = {{12, 1536}, {2, 14336}};
+std::string bytes(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST_F(SynthesisTest, MeetsWhatItIsAskedFor) {
+  const std::vector<std::pair<LayerId, std::int32_t>> shapes = {{12, 1536}, {3, 14336}};
   for (const auto& [layers, ffn] : shapes) {
     for (const double persistence : {0.345, 0.6, 0.83, 0.95}) {
-      for (const double importance_share : {0.45, 0.604, 0.85}) {
-        SynthesisKnobs knobs;
-        knobs.persistence = persistence;
-        knobs.importance_share = importance_share;
-        const auto s = set_statistics(make(layers, ffn, 200, knobs), kKnobDensity);
-        SCOPED_TRACE(fmt::format("{} neurons, {}, {}", ffn, persistence, importance_share));
-        EXPECT_NEAR(s.overlap, persistence, 0.02);
-        EXPECT_NEAR(s.importance_share, importance_share, 0.02);
-      }
+      SynthesisKnobs knobs;
+      knobs.persistence = persistence;
+      knobs.importance_share = 0.4 + 0.5 * persistence;
+      const auto s = set_statistics(make(layers, ffn, 200, knobs), 0.2);
+      SCOPED_TRACE(fmt::format("{} neurons, {}", ffn, persistence));
+      EXPECT_NEAR(s.overlap, persistence, 0.02);
+      EXPECT_NEAR(s.importance_share, *knobs.importance_share, 0.015);
     }
   }
 }
 
-TEST_F(Synthesis, HotShareIsThatOfALongTrace) {
+TEST_F(SynthesisTest, FiguresReferToTheDensityAskedFor) {
   SynthesisKnobs knobs;
-  for (const double hot_share : {0.25, 0.398, 0.55}) {
+  knobs.density = 0.38;
+  knobs.persistence = 0.83;
+  knobs.importance_share = 0.8;
+  const auto s = set_statistics(make(6, 2048, 200, knobs), 0.38);
+  EXPECT_NEAR(s.overlap, 0.83, 0.02);
+  EXPECT_NEAR(s.importance_share, 0.8, 0.01);
+}
+
+TEST_F(SynthesisTest, HotShareIsThatOfALongTrace) {
+  // What lasts long makes neurons hot for a while: the less the trace keeps, the sooner it is long.
+  for (const auto& [hot_share, persistence] :
+       {std::pair{0.25, 0.3}, std::pair{0.398, 0.345}, std::pair{0.55, 0.45}}) {
+    SynthesisKnobs knobs;
     knobs.hot_share = hot_share;
-    knobs.persistence = 0.5;
-    const auto s = set_statistics(make(2, 1536, 2000, knobs), kKnobDensity);
-    EXPECT_NEAR(s.hottest_share[1], hot_share, 0.02);
+    knobs.persistence = persistence;
+    const auto s = set_statistics(make(4, 1024, 2000, knobs), 0.2);
+    EXPECT_GT(s.hottest_share[1], hot_share - 0.01);
+    EXPECT_LT(s.hottest_share[1], hot_share + 0.03);  // counting spreads what is counted
   }
 }
 
-// Correlation over tokens of the overlap with the token before, between the layers.
-double correlation_between_layers(const Trace& trace) {
-  const auto sets = active_sets(trace, kKnobDensity);
-  std::vector<double> sum(2), square(2);
-  double product = 0;
-  const double n = trace.tokens() - 1;
-  for (TokenId t = 1; t < trace.tokens(); ++t) {
-    double kept[2];
-    for (LayerId l = 0; l < 2; ++l) {
-      const auto at = static_cast<std::size_t>(l);
-      kept[at] = sets.at(t, l).count_common(sets.at(t - 1, l));
-      sum[at] += kept[at];
-      square[at] += kept[at] * kept[at];
+TEST(Calibrate, WithoutKnobsTheFitIsLeftAlone) {
+  const ActivationFit fit = load_fit("smollm2-135m");
+  const ActivationFit process = calibrate(fit, static_cast<LayerId>(fit.layers.size()), {});
+  for (std::size_t l = 0; l < fit.layers.size(); ++l) {
+    EXPECT_EQ(process.layers[l].hot, fit.layers[l].hot);
+    EXPECT_EQ(process.layers[l].lasting, fit.layers[l].lasting);
+  }
+  const ProcessFigures figures = figures_of(process, fit.density);
+  EXPECT_NEAR(figures.persistence, fit.persistence, 0.015);
+  EXPECT_NEAR(figures.hot_share, fit.hot_share, 0.02);
+  EXPECT_NEAR(figures.importance_share, fit.importance_share, 0.01);
+}
+
+TEST(Calibrate, FiguresFollowTheKnobs) {
+  const ActivationFit fit = load_fit("smollm2-135m");
+  for (const double density : {0.1, 0.2, 0.5}) {
+    for (const double wanted : {0.6, 0.7, 0.9}) {
+      SynthesisKnobs knobs;
+      knobs.density = density;
+      knobs.persistence = wanted;
+      knobs.importance_share = wanted;
+      knobs.hot_share = 0.3;
+      const auto figures = figures_of(calibrate(fit, 7, knobs), density);
+      EXPECT_NEAR(figures.persistence, wanted, 1e-3);
+      EXPECT_NEAR(figures.importance_share, wanted, 1e-3);
+      EXPECT_NEAR(figures.hot_share, 0.3, 1e-3);
     }
-    product += kept[0] * kept[1];
   }
-  const auto deviation = [&](std::size_t l) {
-    return std::sqrt(square[l] / n - sum[l] * sum[l] / n / n);
-  };
-  return (product / n - sum[0] * sum[1] / n / n) / (deviation(0) * deviation(1));
 }
 
-TEST_F(Synthesis, TheTokenFactorMovesAllLayersOfATokenAlike) {
+TEST(Calibrate, WhatNoProcessHasIsRefused) {
+  const ActivationFit fit = load_fit("smollm2-135m");
   SynthesisKnobs knobs;
-  knobs.layer_factor = 0;
-  knobs.token_factor = 0.3;
-  EXPECT_GT(correlation_between_layers(make(2, 2048, 300, knobs)), 0.6);
-  std::swap(knobs.layer_factor, knobs.token_factor);
-  EXPECT_LT(std::abs(correlation_between_layers(make(2, 2048, 300, knobs))), 0.2);
+  knobs.hot_share = 0.8;
+  EXPECT_THAT([&] { calibrate(fit, 4, knobs); },
+              testing::ThrowsMessage<UserError>(testing::HasSubstr("alone keep 0.")));
+  knobs = {};
+  knobs.recall = {0.5};
+  EXPECT_THROW(calibrate(fit, 4, knobs), UserError);
 }
 
-// Layers and tokens have streams of their own: neither how many there are nor who draws first
-// (the number of threads) changes a value.
-TEST_F(Synthesis, ALargerTraceHoldsTheSmaller) {
-  const Trace small = make(1, 200, 5);
+TEST_F(SynthesisTest, BytesDependOnTheSeedAloneNotOnThreads) {
+  SynthesisRequest request{.shape = shape_of(5, 300), .tokens = 20, .features = true};
+  request.threads = 1;
+  const std::string one = bytes(write(request));
+  request.threads = 3;
+  EXPECT_EQ(one, bytes(write(request)));
+  request.seed = 2;
+  EXPECT_NE(one, bytes(write(request)));
+}
+
+TEST_F(SynthesisTest, ALongerTraceHoldsTheShorter) {
+  const Trace small = make(3, 200, 5);
   const Trace large = make(3, 200, 9);
   for (TokenId t = 0; t < small.tokens(); ++t) {
-    EXPECT_THAT(small.importance(t, 0), testing::ElementsAreArray(large.importance(t, 0)));
+    for (LayerId l = 0; l < 3; ++l) {
+      EXPECT_THAT(small.importance(t, l), testing::ElementsAreArray(large.importance(t, l)));
+    }
   }
   EXPECT_THAT(large.importance(0, 0),
               testing::Not(testing::ElementsAreArray(large.importance(0, 1))));
-  const Trace other = make(1, 200, 5, {}, 2);
-  EXPECT_THAT(small.importance(0, 0),
-              testing::Not(testing::ElementsAreArray(other.importance(0, 0))));
 }
 
-TEST_F(Synthesis, TheHeaderSaysWhatItIs) {
+TEST_F(SynthesisTest, TheHeaderSaysWhatItIs) {
   SynthesisKnobs knobs;
   knobs.error_persistence = 0.7;
-  knobs.recall[policy::kOwnRecall] = 0.9;
+  knobs.persistence = 0.5;
   const Trace trace = make(2, 64, 3, knobs);
   EXPECT_EQ(trace.info().kind, TraceKind::kSynthetic);
-  EXPECT_EQ(trace.info().knobs.at("persistence"), "0.345");
-  EXPECT_EQ(trace.info().knobs.size(), 7u);
+  EXPECT_EQ(trace.info().knobs.at("fit"), "smollm2-135m");
+  EXPECT_EQ(trace.info().knobs.at("persistence"), "0.5");
+  EXPECT_THAT(trace.info().knobs.at("hot_share"), testing::EndsWith("(fit)"));
+  EXPECT_THAT(trace.info().source, testing::HasSubstr("no model computed it"));
   EXPECT_EQ(trace.error_persistence(), 0.7);
-  EXPECT_EQ(trace.recall_density(), kKnobDensity);
-  EXPECT_FLOAT_EQ(trace.recall(1, -1), 0.9F);
-  EXPECT_FLOAT_EQ(trace.recall(1, 8), 0.742F);
+  EXPECT_EQ(trace.recall_density(), 0.2);
+  EXPECT_FLOAT_EQ(trace.recall(1, -1), 1);
   EXPECT_THAT(check_file(trace.path()), testing::IsEmpty());
 }
 
-TEST_F(Synthesis, WhatNoProcessHasIsRefused) {
+// The published quantiles of |h|, layer by layer, also of few tokens.
+TEST_F(SynthesisTest, MagnitudesAreThoseOfTheTable) {
+  const auto measured = read_magnitudes(
+      LEANSTREAM_SOURCE_DIR "/traces/measured/teal_mlp_activation_quantiles.csv", "llama2-7b");
+  EXPECT_EQ(measured.model, "Llama-2-7B");
+  const LayerId layers = 32;
+  const std::int32_t ffn = 11008;
+  const auto fit = with_magnitudes(with_layers(shipped(), layers), measured);
   SynthesisKnobs knobs;
-  knobs.hot_share = 0.8;
-  EXPECT_THAT([&] { calibrate(knobs); },
-              testing::ThrowsMessage<UserError>(testing::HasSubstr("these alone keep 0.")));
-  knobs = {};
-  knobs.token_factor = 0.9;
-  EXPECT_THROW(calibrate(knobs), UserError);
-  knobs = {};
-  knobs.recall.pop_back();
-  EXPECT_THROW(calibrate(knobs), UserError);
+  knobs.persistence = 0.83;
+  const Trace trace(write({.shape = shape_of(layers, ffn), .tokens = 2}, knobs, fit));
+  for (LayerId l = 0; l < layers; ++l) {
+    std::vector<float> all;
+    for (TokenId t = 0; t < trace.tokens(); ++t) {
+      for (const auto code : trace.importance(t, l)) all.push_back(trace.levels(l)[code]);
+    }
+    std::sort(all.begin(), all.end());
+    for (std::size_t i = 0; i < measured.shares.size(); ++i) {
+      const double got = all[static_cast<std::size_t>(measured.shares[i] * double(all.size()))];
+      const double wanted = measured.layers[static_cast<std::size_t>(l)][i];
+      EXPECT_NEAR(got / wanted, 1, 0.05) << "layer " << l << ", share " << measured.shares[i];
+    }
+  }
 }
 
-// The parts are shares of one, and a neuron's scores decay from the overlap of consecutive tokens
-// to that of hot neurons alone.
-TEST_F(Synthesis, OverlapDecaysWithDistance) {
-  SynthesisKnobs knobs;
-  knobs.persistence = 0.7;
-  const ScoreProcess p = calibrate(knobs);
-  EXPECT_NEAR(p.fixed + p.lasting + p.token + p.layer + p.fresh, 1, 1e-12);
-  const Trace trace = make(4, 1536, 150, knobs);
-  const auto sets = active_sets(trace, kKnobDensity);
-  const auto kept = [&](TokenId distance) {
-    double sum = 0;
-    for (TokenId t = distance; t < trace.tokens(); ++t) {
-      for (LayerId l = 0; l < 4; ++l) sum += sets.at(t, l).count_common(sets.at(t - distance, l));
+// Predictions with the neurons' own loadings on the features find what the fit's recall says.
+TEST_F(SynthesisTest, FeaturesPredictAsWellAsRecallSays) {
+  const std::int32_t ffn = 1536;
+  const TokenId tokens = 60;
+  const ActivationFit fit = with_layers(shipped(), 3);
+  const Trace trace(
+      write({.shape = shape_of(3, ffn), .tokens = tokens, .features = true}, {}, fit));
+  const RandomStream random(1, "traces.synthesis");
+  const auto sets = active_sets(trace, fit.density);
+  const std::int32_t count = model::kept_count(fit.density, ffn);
+  for (const LayerId l : {1, 2}) {
+    const Loadings loadings(fit.layers[static_cast<std::size_t>(l)], l, ffn, random);
+    for (const int feature : {-2, -1, 0, 3, 8}) {
+      double found = 0;
+      for (TokenId t = 0; t < tokens; ++t) {
+        std::vector<std::int16_t> factors;
+        for (const std::uint16_t half : trace.features_f16(t, l, feature).subspan(0, kFactors)) {
+          factors.push_back(
+              static_cast<std::int16_t>(std::lround(transformer::half_to_float(half) * (1 << 12))));
+        }
+        std::vector<std::pair<std::int32_t, std::int32_t>> scores;
+        for (std::int32_t j = 0; j < ffn; ++j) {
+          scores.emplace_back(-loadings.score(static_cast<std::size_t>(j), factors), j);
+        }
+        std::nth_element(scores.begin(), scores.begin() + count, scores.end());
+        for (std::int32_t i = 0; i < count; ++i) found += sets.at(t, l).test(scores[i].second);
+      }
+      EXPECT_NEAR(found / tokens / count, trace.recall(l, feature), 0.03)
+          << "layer " << l << ", feature " << feature;
     }
-    return sum / (trace.tokens() - distance) / 4 / model::kept_count(kKnobDensity, 1536);
-  };
-  EXPECT_GT(kept(1), kept(4) + 0.05);
-  EXPECT_GT(kept(4), kept(16) + 0.05);
-  // Two tokens far apart share the fixed part, up to the factors.
-  EXPECT_NEAR(kept(100), policy::recall_of_correlation(p.fixed, kKnobDensity), 0.02);
+  }
+}
+
+TEST_F(SynthesisTest, WhatCannotBeMadeIsRefusedAtOnce) {
+  ActivationFit fit = shipped();
+  for (FitLayer& layer : fit.layers) layer.recall.clear();
+  SynthesisRequest request{.shape = shape_of(32, 14336), .tokens = 100'000, .features = true};
+  request.shape.hidden = 64;
+  EXPECT_THAT([&] { synthesize(request, fit, {}); },
+              testing::ThrowsMessage<UserError>(testing::AllOf(
+                  testing::HasSubstr("at most 16 GB"), testing::HasSubstr("hidden 64"),
+                  testing::HasSubstr("has no recall"))));
 }
 
 }  // namespace
