@@ -34,7 +34,7 @@ void add_sweep(CLI::App& app);
 void add_synthesize(CLI::App& app);
 void add_timeline(CLI::App& app);
 void add_trace(CLI::App& app);
-void add_trace_export(CLI::App& trace);     // commands of `trace`
+void add_trace_export(CLI::App& trace);  // commands of `trace`
 void add_trace_fit(CLI::App& trace);
 void add_trace_misses(CLI::App& trace);
 void add_trace_placement(CLI::App& trace);

@@ -55,6 +55,10 @@ struct Pair {
   std::function<std::unique_ptr<NaivePolicy>(const NaiveShape&)> naive;
 };
 
+void PrintTo(const Pair& pair, std::ostream* out) {
+  *out << pair.policy;
+}
+
 template <typename T, typename... Arguments>
 std::function<std::unique_ptr<NaivePolicy>(const NaiveShape&)> naive(Arguments... arguments) {
   return [=](const NaiveShape& shape) { return std::make_unique<T>(shape, arguments...); };
