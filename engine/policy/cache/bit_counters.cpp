@@ -5,18 +5,12 @@
 #include <bit>
 
 #include "engine/base/vector_scan.h"
+#include "engine/policy/cache/lowest_bits.h"
 
 namespace leanstream::policy {
 namespace {
 
 constexpr std::size_t kSlack = 1;  // victims that may be written beyond the room
-
-BlockSet::Word lowest_bits(BlockSet::Word word, std::ptrdiff_t most) {
-  if (std::popcount(word) <= most) return word;
-  BlockSet::Word others = word;
-  for (; most > 0; --most) others &= others - 1;
-  return word & ~others;
-}
 
 }  // namespace
 

@@ -85,6 +85,7 @@ class BlockFlags {
   BlockFlags(LayerId layers, BlockId blocks_per_layer)
       : sets_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)) {}
 
+  std::span<BlockSet> sets() { return sets_; }
   BlockSet& of(LayerId layer) { return sets_[static_cast<std::size_t>(layer)]; }
   static bool test_in(std::span<const BlockSet> sets, const BlockRef& ref) {
     return sets[static_cast<std::size_t>(ref.layer)].test(ref.block);
@@ -92,38 +93,6 @@ class BlockFlags {
 
  private:
   std::vector<BlockSet> sets_;
-};
-
-// The words of the layer that a walk along a queue is in: a queue is mostly runs of one layer.
-class LayerWords {
- public:
-  LayerWords(const CacheView& cache, BlockFlags& flags) : cache_(cache), flags_(flags) {}
-
-  bool evictable(const BlockRef& ref) {
-    if (ref.layer != layer_) go_to(ref.layer);
-    return (evictable_words_[ref.block / BlockSet::kWordBits] >> bit(ref) & 1U) != 0;
-  }
-  // Takes the flag away; whether there was one. Only after evictable() of the same block.
-  bool take_flag(const BlockRef& ref) {
-    BlockSet::Word& word = flag_words_[ref.block / BlockSet::kWordBits];
-    const bool was = (word >> bit(ref) & 1U) != 0;
-    word &= ~(BlockSet::Word{1} << bit(ref));
-    return was;
-  }
-
- private:
-  static int bit(const BlockRef& ref) { return ref.block % BlockSet::kWordBits; }
-  void go_to(LayerId layer) {
-    layer_ = layer;
-    evictable_words_ = cache_.evictable[static_cast<std::size_t>(layer)].words().data();
-    flag_words_ = flags_.of(layer).words().data();
-  }
-
-  const CacheView& cache_;
-  BlockFlags& flags_;
-  LayerId layer_ = kNone;
-  const BlockSet::Word* evictable_words_ = nullptr;
-  BlockSet::Word* flag_words_ = nullptr;
 };
 
 // A value for each block of every layer.

@@ -1,5 +1,6 @@
 #include "engine/policy/cache/block_queue.h"
 #include "engine/policy/cache/cache_policy.h"
+#include "engine/policy/cache/run_queue.h"
 
 namespace leanstream::policy {
 namespace {
@@ -13,8 +14,12 @@ class Clock final : public CachePolicy {
   static const config::Table<Parameters>& table() { return NoParameters::table(); }
 
   Clock(const Context& context, const Parameters&)
-      : reuse_(context.layers, context.blocks_per_layer),
-        used_(context.layers, context.blocks_per_layer) {}
+      : queue_(context.blocks_per_layer),
+        reuse_(context.layers, context.blocks_per_layer),
+        used_(context.layers, context.blocks_per_layer),
+        walk_(context.blocks_per_layer),
+        kept_(context.blocks_per_layer),
+        sets_(context.layers, context.blocks_per_layer) {}
 
   void inserted(LayerId layer, const BlockSet& blocks, StepId) override {
     reuse_.arrived(layer, blocks);
@@ -27,33 +32,26 @@ class Clock final : public CachePolicy {
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
-    kept_.clear();
-    LayerWords words(cache, used_);
-    const std::size_t before = out.size();
-    out.resize(before + static_cast<std::size_t>(count) + 1);
-    BlockRef* at = out.data() + before;
-    const BlockRef* const end = at + count;
-    // Twice round, every block has lost its chance.
-    for (std::int64_t left = 2 * queue_.size(); left > 0 && at != end && !queue_.empty(); --left) {
-      const BlockRef ref = queue_.pop();
-      if (!words.evictable(ref)) {
-        if (!has_gone(cache, ref)) kept_.push_back(ref);
-        continue;
-      }
-      const bool again = words.take_flag(ref);
-      queue_.push_if(ref, again);
-      *at = ref;
-      at += again ? 0 : 1;
-    }
-    out.resize(static_cast<std::size_t>(at - out.data()));
-    queue_.put_back(kept_);
+    list_victims(*this, cache, count, sets_, out);
+  }
+
+  // Twice round, every block has lost its chance.
+  void victim_sets(const CacheView& cache, BlockId count, VictimSets& out) const override {
+    walk_.go(queue_, cache, used_.sets(), 2 * queue_.size(), count, out,
+             [this](LayerId layer, const BlockSet& again, const BlockSet& held, bool whole) {
+               kept_.keep(queue_, layer, held, whole);
+               queue_.push(layer, again);
+             });
+    kept_.put_back(queue_);
   }
 
  private:
-  mutable BlockQueue queue_;
+  mutable RunQueue queue_;
   ReuseFilter reuse_;
   mutable BlockFlags used_;
-  mutable std::vector<BlockRef> kept_;  // scratch: not evictable now
+  mutable RunWalk walk_;
+  mutable KeptRuns kept_;    // scratch: not evictable now
+  mutable VictimSets sets_;  // scratch
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-#include "engine/policy/cache/block_queue.h"
 #include "engine/policy/cache/cache_policy.h"
+#include "engine/policy/cache/run_queue.h"
 
 namespace leanstream::policy {
 namespace {
@@ -11,29 +11,33 @@ class Fifo final : public CachePolicy {
   using Parameters = NoParameters;
   static const config::Table<Parameters>& table() { return NoParameters::table(); }
 
-  Fifo(const Context&, const Parameters&) {}
+  Fifo(const Context& context, const Parameters&)
+      : queue_(context.blocks_per_layer),
+        walk_(context.blocks_per_layer),
+        kept_(context.blocks_per_layer),
+        sets_(context.layers, context.blocks_per_layer) {}
 
   void inserted(LayerId layer, const BlockSet& blocks, StepId) override {
     queue_.push(layer, blocks);
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
-    kept_.clear();
-    while (count > 0 && !queue_.empty()) {
-      const BlockRef ref = queue_.pop();
-      if (BlockFlags::test_in(cache.evictable, ref)) {
-        out.push_back(ref);
-        --count;
-      } else if (!has_gone(cache, ref)) {
-        kept_.push_back(ref);
-      }
-    }
-    queue_.put_back(kept_);
+    list_victims(*this, cache, count, sets_, out);
+  }
+
+  void victim_sets(const CacheView& cache, BlockId count, VictimSets& out) const override {
+    walk_.go(queue_, cache, {}, queue_.size(), count, out,
+             [this](LayerId layer, const BlockSet&, const BlockSet& held, bool whole) {
+               kept_.keep(queue_, layer, held, whole);
+             });
+    kept_.put_back(queue_);
   }
 
  private:
-  mutable BlockQueue queue_;
-  mutable std::vector<BlockRef> kept_;  // scratch: not evictable now
+  mutable RunQueue queue_;
+  mutable RunWalk walk_;
+  mutable KeptRuns kept_;    // scratch
+  mutable VictimSets sets_;  // scratch
 };
 
 }  // namespace

@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <utility>
+
 #include "engine/policy/cache/block_queue.h"
 #include "engine/policy/cache/cache_policy.h"
+#include "engine/policy/cache/run_queue.h"
 
 namespace leanstream::policy {
 namespace {
@@ -14,8 +18,13 @@ class Sieve final : public CachePolicy {
   static const config::Table<Parameters>& table() { return NoParameters::table(); }
 
   Sieve(const Context& context, const Parameters&)
-      : reuse_(context.layers, context.blocks_per_layer),
-        used_(context.layers, context.blocks_per_layer) {}
+      : ahead_(context.blocks_per_layer),
+        passed_(context.blocks_per_layer),
+        reuse_(context.layers, context.blocks_per_layer),
+        used_(context.layers, context.blocks_per_layer),
+        walk_(context.blocks_per_layer),
+        stays_(context.blocks_per_layer),
+        sets_(context.layers, context.blocks_per_layer) {}
 
   void inserted(LayerId layer, const BlockSet& blocks, StepId) override {
     reuse_.arrived(layer, blocks);
@@ -28,32 +37,32 @@ class Sieve final : public CachePolicy {
   }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
-    LayerWords words(cache, used_);
-    const std::size_t before = out.size();
-    out.resize(before + static_cast<std::size_t>(count) + 1);
-    BlockRef* at = out.data() + before;
-    const BlockRef* const end = at + count;
-    // Twice round, no block has a mark.
-    for (std::int64_t left = 2 * (ahead_.size() + passed_.size()); left > 0 && at != end; --left) {
-      if (ahead_.empty()) break;
-      const BlockRef ref = ahead_.pop();
-      if (words.evictable(ref)) {
-        const bool again = words.take_flag(ref);
-        passed_.push_if(ref, again);
-        *at = ref;
-        at += again ? 0 : 1;
-      } else if (!has_gone(cache, ref)) {
-        passed_.push(ref);
-      }
+    list_victims(*this, cache, count, sets_, out);
+  }
+
+  // Twice round, no block has a mark.
+  void victim_sets(const CacheView& cache, BlockId count, VictimSets& out) const override {
+    for (std::int64_t left = 2 * (ahead_.size() + passed_.size());
+         left > 0 && count > 0 && !ahead_.empty();) {
+      const std::int64_t before = ahead_.size();
+      walk_.go(ahead_, cache, used_.sets(), std::min(left, before), count, out,
+               [this](LayerId layer, const BlockSet& again, const BlockSet& held, bool) {
+                 stays_ = again;
+                 stays_ |= held;
+                 passed_.push(layer, stays_);
+               });
+      left -= before - ahead_.size();
       if (ahead_.empty()) std::swap(ahead_, passed_);
     }
-    out.resize(static_cast<std::size_t>(at - out.data()));
   }
 
  private:
-  mutable BlockQueue ahead_, passed_;  // passed_ holds the older ones
+  mutable RunQueue ahead_, passed_;  // passed_ holds the older ones
   ReuseFilter reuse_;
   mutable BlockFlags used_;
+  mutable RunWalk walk_;
+  mutable BlockSet stays_;   // scratch
+  mutable VictimSets sets_;  // scratch
 };
 
 }  // namespace
