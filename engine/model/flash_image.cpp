@@ -16,6 +16,7 @@
 #include "engine/base/error.h"
 #include "engine/base/hash.h"
 #include "engine/model/flash_image_header.h"
+#include "engine/model/permutation.h"
 
 namespace leanstream::model {
 namespace {
@@ -111,18 +112,6 @@ std::vector<T> read_numbers(std::span<const std::byte> header, Bytes offset, std
   std::vector<T> out(count);
   std::memcpy(out.data(), header.data() + offset, count * sizeof(T));
   return out;
-}
-
-void check_permutation(const std::string& path, LayerId layer,
-                       std::span<const std::int32_t> order) {
-  std::vector<bool> seen(order.size());
-  for (const std::int32_t j : order) {
-    const auto at = static_cast<std::size_t>(j);
-    if (j < 0 || at >= seen.size() || seen[at]) {
-      throw UserError("{}: the order of layer {} is no permutation: neuron {}", path, layer, j);
-    }
-    seen[at] = true;
-  }
 }
 
 void check_size(const std::string& path, const Input& input, Bytes expected) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/error.h"
+#include "engine/model/permutation.h"
 #include "engine/model/safetensors.h"
 
 namespace leanstream::policy {
@@ -48,18 +49,6 @@ void check_format(const model::SafetensorsReader& reader) {
   if (reader.metadata("format_version") != kVersion) {
     throw UserError("{}: a placement of version {}; this program reads version {}", reader.path(),
                     reader.metadata("format_version"), kVersion);
-  }
-}
-
-void check_permutation(const std::string& path, LayerId layer,
-                       std::span<const std::int32_t> order) {
-  std::vector<bool> seen(order.size());
-  for (const std::int32_t j : order) {
-    const auto at = static_cast<std::size_t>(j);
-    if (j < 0 || at >= seen.size() || seen[at]) {
-      throw UserError("{}: the order of layer {} is no permutation: neuron {}", path, layer, j);
-    }
-    seen[at] = true;
   }
 }
 
@@ -114,7 +103,7 @@ LearnedPlacement read_placement(const std::string& path) {
   for (LayerId l = 0; l < p.layers; ++l) {
     auto& order = p.orders.emplace_back(static_cast<std::size_t>(p.ffn));
     reader.read<std::int32_t>(tensor, std::int64_t{l} * p.ffn, order);
-    check_permutation(path, l, order);
+    model::check_permutation(path, l, order);
   }
   return p;
 }
