@@ -137,6 +137,18 @@ void check(const SynthesisRequest& request, const ActivationFit& process) {
   if (!problems.empty()) throw UserError("{}", fmt::join(problems, "\n"));
 }
 
+// Ids below the model's vocabulary, where that is known: those that are not frequent may share one.
+std::vector<std::int32_t> vocabulary_ids(std::vector<std::int32_t> ids, std::size_t frequent_ids,
+                                         std::int32_t vocabulary) {
+  const auto frequent = static_cast<std::int32_t>(frequent_ids);
+  for (std::int32_t& id : ids) {
+    if (vocabulary <= 0 || id < vocabulary) continue;
+    id = vocabulary > frequent ? frequent + (id - frequent) % (vocabulary - frequent)
+                               : id % vocabulary;
+  }
+  return ids;
+}
+
 // Writes codes[token, l, neuron] for all tokens and neurons.
 void draw_layer(Codes& codes, const Loadings& loadings, const LatentFactors& factors, LayerId l,
                 std::size_t layers, std::size_t ffn, std::vector<std::uint8_t>& out) {
@@ -194,7 +206,7 @@ Synthesis synthesize(const SynthesisRequest& request, const ActivationFit& fit,
     for (const double r : process.layers[l].recall) recall.push_back(static_cast<float>(r));
   }
   out.writer.set_codes(std::move(all), std::move(levels));
-  out.writer.set_tokens(factors.tokens());
+  out.writer.set_tokens(vocabulary_ids(factors.tokens(), process.token_shares.size(), shape.vocab));
   if (request.features) out.writer.set_features(out.features);
   if (has_recall(process)) out.writer.set_recall(recall, process.density);
   return out;

@@ -29,7 +29,7 @@ struct Form {
 platform::Flash device_at(const Point& at, const Form& form, platform::Flash flash,
                           std::int32_t deepest) {
   const auto positive = [](double log) { return std::exp(std::clamp(log, -40.0, 40.0)); };
-  const auto bytes = [](double value) { return static_cast<Bytes>(std::min(value, 0x1p40)); };
+  const auto bytes = [](double value) { return static_cast<Bytes>(std::min(value, 1e12)); };
   flash.latency_ns = std::max<TimeNs>(1, std::llround(std::min(positive(at[0]), 1.0) * 1e9));
   flash.stream_bandwidth_bytes_per_s = positive(at[1]);
   flash.bandwidth_bytes_per_s = flash.stream_bandwidth_bytes_per_s * (1 + positive(at[2]));

@@ -175,6 +175,18 @@ TEST_F(SynthesisTest, TheHeaderSaysWhatItIs) {
   EXPECT_THAT(check_file(trace.path()), testing::IsEmpty());
 }
 
+TEST_F(SynthesisTest, TokensAreOfTheVocabulary) {
+  for (const std::int32_t vocab : {32'000, 50}) {
+    SynthesisRequest request{.shape = shape_of(1, 64), .tokens = 400};
+    request.shape.vocab = vocab;
+    const Trace trace(write(request));
+    for (const std::int32_t id : trace.token_ids()) {
+      ASSERT_GE(id, 0);
+      ASSERT_LT(id, vocab);
+    }
+  }
+}
+
 // The published quantiles of |h|, layer by layer, also of few tokens.
 TEST_F(SynthesisTest, MagnitudesAreThoseOfTheTable) {
   const auto measured = read_magnitudes(
