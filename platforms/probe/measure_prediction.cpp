@@ -21,7 +21,27 @@ class NoPredictor final : public policy::Predictor {
   void predict(TokenId, LayerId, std::int32_t, std::span<std::uint8_t>) const override {}
 };
 
-// From the command until its end is seen; the median.
+// From the command until its end is seen, after a sleep where that is more than 0; the median.
+// `wait` is called between two looks.
+template <typename Wait>
+double trip_s(hardware::PredictionUnit& unit, LayerId layers, TimeNs idle_ns, int times,
+              const Wait& wait) {
+  std::vector<double> all;
+  for (int i = 1; i <= times; ++i) {
+    if (idle_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(idle_ns));
+    const TimeNs from_ns = steady_ns();
+    unit.submit({.ticket = static_cast<TicketId>(i),
+                 .kind = scheduler::CommandKind::predict,
+                 .layer = i % layers});
+    TicketId ticket = 0;
+    std::span<const std::uint8_t> codes;
+    while (!unit.poll(ticket, codes)) wait();
+    all.push_back(seconds(steady_ns() - from_ns));
+  }
+  return median(std::move(all));
+}
+
+// Of a caller that looks without a pause.
 double prediction_s(const PredictionSize& size, int times) {
   const NoPredictor predictor;
   backend::WorldSpec spec;
@@ -32,23 +52,11 @@ double prediction_s(const PredictionSize& size, int times) {
   // As many layers as make the weights larger than caches.
   spec.shape.layers = static_cast<LayerId>(1 + kLayersBytes / spec.prediction.bytes);
   hardware::PredictionUnit unit(spec, [] {});
-  std::vector<double> all;
-  for (int i = 1; i <= times; ++i) {
-    const TimeNs from_ns = steady_ns();
-    unit.submit({.ticket = static_cast<TicketId>(i),
-                 .kind = scheduler::CommandKind::predict,
-                 .layer = i % spec.shape.layers});
-    TicketId ticket = 0;
-    std::span<const std::uint8_t> codes;
-    while (!unit.poll(ticket, codes)) {
-    }
-    all.push_back(seconds(steady_ns() - from_ns));
-  }
-  return median(std::move(all));
+  return trip_s(unit, spec.shape.layers, 0, times, [] {});
 }
 
-// From a thread that goes to sleep in the storage to the one that predicts, and back: half of both,
-// the median. Nothing is read or computed.
+// From a thread that goes to sleep in the storage to the one that predicts, and back: half of both.
+// Nothing is read or computed.
 double hand_over_s(const hardware::StorageSpec& reads, TimeNs idle_ns, int times) {
   const auto storage = hardware::open_storage(reads);
   const NoPredictor predictor;
@@ -57,18 +65,7 @@ double hand_over_s(const hardware::StorageSpec& reads, TimeNs idle_ns, int times
   spec.shape.hidden = spec.shape.ffn = 32;
   spec.predictor = &predictor;
   hardware::PredictionUnit unit(spec, [&] { storage->wake(); });
-  std::vector<double> all;
-  for (int i = 1; i <= times; ++i) {
-    std::this_thread::sleep_for(std::chrono::nanoseconds(idle_ns));
-    const TimeNs from_ns = steady_ns();
-    unit.submit(
-        {.ticket = static_cast<TicketId>(i), .kind = scheduler::CommandKind::predict, .layer = 0});
-    TicketId ticket = 0;
-    std::span<const std::uint8_t> codes;
-    while (!unit.poll(ticket, codes)) storage->wait(kNever);
-    all.push_back(seconds(steady_ns() - from_ns) / 2);
-  }
-  return median(std::move(all));
+  return trip_s(unit, spec.shape.layers, idle_ns, times, [&] { storage->wait(kNever); }) / 2;
 }
 
 }  // namespace

@@ -17,16 +17,9 @@ class BlockQueue {
   bool empty() const { return head_ == tail_; }
   std::int64_t size() const { return static_cast<std::int64_t>(tail_ - head_); }
 
-  void push(const BlockRef& ref) { push_if(ref, true); }
-  // Without a branch on `condition`, which is hard to foresee.
-  void push_if(const BlockRef& ref, bool condition) {
+  void push(const BlockRef& ref) {
     make_room(1);
-    at(tail_) = ref;
-    tail_ += condition ? 1 : 0;
-  }
-  void push(LayerId layer, const BlockSet& blocks) {
-    make_room(static_cast<std::size_t>(blocks.count()));
-    blocks.for_each([&](BlockId b) { at(tail_++) = {layer, b}; });
+    at(tail_++) = ref;
   }
 
   // The block that has been there longest; the queue must not be empty.
@@ -79,20 +72,25 @@ class ReuseFilter {
   BlockSet reused_;
 };
 
-// One flag for each block of every layer.
-class BlockFlags {
+// A mark for each block that was reused since it arrived, until somebody takes it away.
+class ReuseMarks {
  public:
-  BlockFlags(LayerId layers, BlockId blocks_per_layer)
-      : sets_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)) {}
+  ReuseMarks(LayerId layers, BlockId blocks_per_layer)
+      : filter_(layers, blocks_per_layer),
+        marks_(static_cast<std::size_t>(layers), BlockSet(blocks_per_layer)) {}
 
-  std::span<BlockSet> sets() { return sets_; }
-  BlockSet& of(LayerId layer) { return sets_[static_cast<std::size_t>(layer)]; }
-  static bool test_in(std::span<const BlockSet> sets, const BlockRef& ref) {
-    return sets[static_cast<std::size_t>(ref.layer)].test(ref.block);
+  void arrived(LayerId layer, const BlockSet& blocks) {
+    filter_.arrived(layer, blocks);
+    marks_[static_cast<std::size_t>(layer)] -= blocks;
   }
+  void used(LayerId layer, const BlockSet& blocks) {
+    marks_[static_cast<std::size_t>(layer)] |= filter_.reused(layer, blocks);
+  }
+  std::span<BlockSet> sets() { return marks_; }
 
  private:
-  std::vector<BlockSet> sets_;
+  ReuseFilter filter_;
+  std::vector<BlockSet> marks_;
 };
 
 // A value for each block of every layer.
@@ -113,9 +111,13 @@ class BlockTable {
   std::vector<T> values_;
 };
 
+inline bool is_in(std::span<const BlockSet> sets, const BlockRef& ref) {
+  return sets[static_cast<std::size_t>(ref.layer)].test(ref.block);
+}
+
 // A block in a queue that is not resident went without the queue's doing, where that can be seen.
 inline bool has_gone(const CacheView& cache, const BlockRef& ref) {
-  return !cache.resident.empty() && !BlockFlags::test_in(cache.resident, ref);
+  return !cache.resident.empty() && !is_in(cache.resident, ref);
 }
 
 }  // namespace leanstream::policy

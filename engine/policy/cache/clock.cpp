@@ -15,21 +15,17 @@ class Clock final : public CachePolicy {
 
   Clock(const Context& context, const Parameters&)
       : queue_(context.blocks_per_layer),
-        reuse_(context.layers, context.blocks_per_layer),
-        used_(context.layers, context.blocks_per_layer),
+        marks_(context.layers, context.blocks_per_layer),
         walk_(context.blocks_per_layer),
         kept_(context.blocks_per_layer),
         sets_(context.layers, context.blocks_per_layer) {}
 
   void inserted(LayerId layer, const BlockSet& blocks, StepId) override {
-    reuse_.arrived(layer, blocks);
-    used_.of(layer) -= blocks;
+    marks_.arrived(layer, blocks);
     queue_.push(layer, blocks);
   }
 
-  void used(LayerId layer, const BlockSet& blocks, StepId) override {
-    used_.of(layer) |= reuse_.reused(layer, blocks);
-  }
+  void used(LayerId layer, const BlockSet& blocks, StepId) override { marks_.used(layer, blocks); }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
     list_victims(*this, cache, count, sets_, out);
@@ -37,7 +33,7 @@ class Clock final : public CachePolicy {
 
   // Twice round, every block has lost its chance.
   void victim_sets(const CacheView& cache, BlockId count, VictimSets& out) const override {
-    walk_.go(queue_, cache, used_.sets(), 2 * queue_.size(), count, out,
+    walk_.go(queue_, cache, marks_.sets(), 2 * queue_.size(), count, out,
              [this](LayerId layer, const BlockSet& again, const BlockSet& held, bool whole) {
                kept_.keep(queue_, layer, held, whole);
                queue_.push(layer, again);
@@ -47,8 +43,7 @@ class Clock final : public CachePolicy {
 
  private:
   mutable RunQueue queue_;
-  ReuseFilter reuse_;
-  mutable BlockFlags used_;
+  mutable ReuseMarks marks_;
   mutable RunWalk walk_;
   mutable KeptRuns kept_;    // scratch: not evictable now
   mutable VictimSets sets_;  // scratch

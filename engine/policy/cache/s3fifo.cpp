@@ -110,7 +110,7 @@ class S3Fifo final : public CachePolicy {
   bool find_in_small(const CacheView& cache, std::vector<BlockRef>& out) const {
     while (!small_.empty()) {
       const BlockRef ref = small_.pop();
-      if (!BlockFlags::test_in(cache.evictable, ref)) {
+      if (!is_in(cache.evictable, ref)) {
         if (!has_gone(cache, ref)) kept_small_.push_back(ref);
       } else if (uses_.of(ref) >= uses_to_stay_) {
         uses_.of(ref) = 0;
@@ -127,7 +127,7 @@ class S3Fifo final : public CachePolicy {
   bool find_in_main(const CacheView& cache, std::vector<BlockRef>& out) const {
     while (!main_.empty()) {
       const BlockRef ref = main_.pop();
-      if (!BlockFlags::test_in(cache.evictable, ref)) {
+      if (!is_in(cache.evictable, ref)) {
         if (!has_gone(cache, ref)) kept_main_.push_back(ref);
       } else if (uses_.of(ref) > 0) {
         --uses_.of(ref);

@@ -20,21 +20,17 @@ class Sieve final : public CachePolicy {
   Sieve(const Context& context, const Parameters&)
       : ahead_(context.blocks_per_layer),
         passed_(context.blocks_per_layer),
-        reuse_(context.layers, context.blocks_per_layer),
-        used_(context.layers, context.blocks_per_layer),
+        marks_(context.layers, context.blocks_per_layer),
         walk_(context.blocks_per_layer),
         stays_(context.blocks_per_layer),
         sets_(context.layers, context.blocks_per_layer) {}
 
   void inserted(LayerId layer, const BlockSet& blocks, StepId) override {
-    reuse_.arrived(layer, blocks);
-    used_.of(layer) -= blocks;
+    marks_.arrived(layer, blocks);
     ahead_.push(layer, blocks);
   }
 
-  void used(LayerId layer, const BlockSet& blocks, StepId) override {
-    used_.of(layer) |= reuse_.reused(layer, blocks);
-  }
+  void used(LayerId layer, const BlockSet& blocks, StepId) override { marks_.used(layer, blocks); }
 
   void victims(const CacheView& cache, BlockId count, std::vector<BlockRef>& out) const override {
     list_victims(*this, cache, count, sets_, out);
@@ -45,7 +41,7 @@ class Sieve final : public CachePolicy {
     for (std::int64_t left = 2 * (ahead_.size() + passed_.size());
          left > 0 && count > 0 && !ahead_.empty();) {
       const std::int64_t before = ahead_.size();
-      walk_.go(ahead_, cache, used_.sets(), std::min(left, before), count, out,
+      walk_.go(ahead_, cache, marks_.sets(), std::min(left, before), count, out,
                [this](LayerId layer, const BlockSet& again, const BlockSet& held, bool) {
                  stays_ = again;
                  stays_ |= held;
@@ -58,8 +54,7 @@ class Sieve final : public CachePolicy {
 
  private:
   mutable RunQueue ahead_, passed_;  // passed_ holds the older ones
-  ReuseFilter reuse_;
-  mutable BlockFlags used_;
+  mutable ReuseMarks marks_;
   mutable RunWalk walk_;
   mutable BlockSet stays_;   // scratch
   mutable VictimSets sets_;  // scratch

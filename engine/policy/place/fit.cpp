@@ -10,15 +10,7 @@
 #include "engine/policy/place/coactivation.h"
 
 namespace leanstream::policy {
-
-const config::Table<FitParameters>& FitParameters::table() {
-  static const config::Table<FitParameters> parameters{
-      config::integer("fit_tokens", &FitParameters::fit_tokens,
-                      "tokens at the start of the trace whose active sets are counted; by "
-                      "default the prompt's. More than those look at what is decoded")
-          .range(1, kMostCountedTokens)};
-  return parameters;
-}
+namespace {
 
 TokenId tokens_to_fit(const Placement::Context& context, const FitParameters& parameters,
                       const char* name) {
@@ -31,6 +23,17 @@ TokenId tokens_to_fit(const Placement::Context& context, const FitParameters& pa
         name, tokens, context.activations->tokens(), kMostCountedTokens);
   }
   return tokens;
+}
+
+}  // namespace
+
+const config::Table<FitParameters>& FitParameters::table() {
+  static const config::Table<FitParameters> parameters{
+      config::integer("fit_tokens", &FitParameters::fit_tokens,
+                      "tokens at the start of the trace whose active sets are counted; by "
+                      "default the prompt's. More than those look at what is decoded")
+          .range(1, kMostCountedTokens)};
+  return parameters;
 }
 
 void append_active(const model::Activations& activations, LayerId layer, TokenId first, TokenId end,
@@ -60,6 +63,21 @@ std::vector<std::int32_t> order_by_pairs(std::int32_t ffn, std::span<const Block
   const Coactivation pairs = count_together(ffn, active);
   return nearest_link_chain(ffn,
                             [&](std::int32_t i, std::int32_t j) { return pairs.closeness(i, j); });
+}
+
+std::vector<std::vector<std::int32_t>> fit_orders(const Placement::Context& context,
+                                                  const FitParameters& parameters, const char* name,
+                                                  OrderBy order_by) {
+  const TokenId tokens = tokens_to_fit(context, parameters, name);
+  const model::Activations& activations = *context.activations;
+  std::vector<std::vector<std::int32_t>> orders;
+  std::vector<BlockSet> active;
+  for (LayerId l = 0; l < activations.layers(); ++l) {
+    active.clear();
+    append_active(activations, l, 0, tokens, context.density, active);
+    orders.push_back(order_by(activations.ffn(), active));
+  }
+  return orders;
 }
 
 }  // namespace leanstream::policy

@@ -10,16 +10,8 @@ class Frequency final : public Placement {
   using Parameters = FitParameters;
   static const config::Table<Parameters>& table() { return FitParameters::table(); }
 
-  Frequency(const Context& context, const Parameters& parameters) {
-    const TokenId tokens = tokens_to_fit(context, parameters, "frequency");
-    const model::Activations& activations = *context.activations;
-    std::vector<BlockSet> active;
-    for (LayerId l = 0; l < activations.layers(); ++l) {
-      active.clear();
-      append_active(activations, l, 0, tokens, context.density, active);
-      orders_.push_back(order_by_use(activations.ffn(), active));
-    }
-  }
+  Frequency(const Context& context, const Parameters& parameters)
+      : orders_(fit_orders(context, parameters, "frequency", order_by_use)) {}
 
   std::span<const std::int32_t> order(LayerId layer) const override {
     return orders_[static_cast<std::size_t>(layer)];

@@ -10,16 +10,8 @@ class Pairwise final : public Placement {
   using Parameters = FitParameters;
   static const config::Table<Parameters>& table() { return FitParameters::table(); }
 
-  Pairwise(const Context& context, const Parameters& parameters) {
-    const TokenId tokens = tokens_to_fit(context, parameters, "pairwise");
-    const model::Activations& activations = *context.activations;
-    std::vector<BlockSet> active;
-    for (LayerId l = 0; l < activations.layers(); ++l) {
-      active.clear();
-      append_active(activations, l, 0, tokens, context.density, active);
-      orders_.push_back(order_by_pairs(activations.ffn(), active));
-    }
-  }
+  Pairwise(const Context& context, const Parameters& parameters)
+      : orders_(fit_orders(context, parameters, "pairwise", order_by_pairs)) {}
 
   std::span<const std::int32_t> order(LayerId layer) const override {
     return orders_[static_cast<std::size_t>(layer)];
