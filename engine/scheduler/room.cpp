@@ -79,9 +79,23 @@ void Scheduler::evict(LayerId layer, std::span<const policy::BlockRef> victims) 
   arena_.evict(layer, victims);
   if (evictable_as_of_[i] != 0) evictable_as_of_[i] = arena_.version(layer);
   for (LayerWork* work : {current_, next_}) {
-    if (work == nullptr || work->final || work->layer != layer) continue;
+    if (work == nullptr || work->layer != layer) continue;
+    if (work->final) {
+      if (work == next_) no_longer_ready(*work, victims);
+      continue;
+    }
     for (const auto& [_, b] : victims) note_wasted(*work, b);
   }
+}
+
+// The set of n+1 may be final while n is computed, and demand of n may take of it what was there.
+void Scheduler::no_longer_ready(LayerWork& work, std::span<const policy::BlockRef> victims) {
+  lost_.clear();
+  for (const auto& [_, b] : victims) lost_.set(b);
+  const auto dense = work.ready.begin() + work.dense_blocks;
+  work.dense_blocks -= static_cast<BlockId>(
+      std::count_if(work.ready.begin(), dense, [&](BlockId b) { return lost_.test(b); }));
+  std::erase_if(work.ready, [&](BlockId b) { return lost_.test(b); });
 }
 
 // The policy's choice of evictable_; of what it keeps the lowest layers and blocks.

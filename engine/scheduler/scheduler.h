@@ -146,6 +146,7 @@ class Scheduler {
 
   // room.cpp: eviction
   void note_wasted(LayerWork& work, BlockId block);
+  void no_longer_ready(LayerWork& work, std::span<const policy::BlockRef> victims);
   BlockId make_room(const LayerWork& work, BlockId count);
   SlotId free_slots(LayerId layer) const;
   void evict(Tier tier, LayerId only, BlockId count);

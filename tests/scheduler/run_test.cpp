@@ -231,5 +231,21 @@ TEST(Run, AnyLegalOrderEnds) {
   EXPECT_GT(ran, cases / 2);
 }
 
+// The set of n+1 may be final while n is still computed: what demand of n then evicts of it is read
+// again, and is not taken for being there.
+TEST(Run, DemandMayEvictWhatALaterLayerFoundResident) {
+  const std::uint64_t cases = 600;
+  for (std::uint64_t i = 0; i < cases; ++i) {
+    Choices choices = random_choices(i);
+    SmallRun run = draw_run(choices);
+    run.layers = std::max(run.layers, 3);
+    run.controller = "one_shot_ahead";
+    run.cache = choices.pick({"static_hot", "pinned", "hot_cold"});  // much that they do not evict
+    run.slots = 1;                                                   // the smallest is taken
+    SCOPED_TRACE(fmt::format("case {}: {}", i, describe(run)));
+    run_in_any_order(run, choices);
+  }
+}
+
 }  // namespace
 }  // namespace leanstream::scheduler
