@@ -156,9 +156,10 @@ class AcceleratorRig::Drive {
   Times attention_, mlp_, head_;
 };
 
-AcceleratorRig::AcceleratorRig(const Shape& shape, int threads)
+AcceleratorRig::AcceleratorRig(const Shape& shape, int threads, std::span<const int> processors)
     : shape_(shape),
       threads_(threads),
+      processors_(processors.begin(), processors.end()),
       decoder_(
           transformer::random_decoder(llama_shape(shape), transformer::TensorType::kQ8_0, kSeed)) {
   constexpr auto kF16 = transformer::TensorType::kF16;
@@ -197,6 +198,7 @@ hardware::AcceleratorSpec AcceleratorRig::spec(Synchronisation synchronisation,
   spec.arena = {arena_.get(), arena_bytes_};
   spec.synchronisation = synchronisation;
   spec.threads = threads_;
+  spec.processors = processors_;
   spec.tokens = tokens;
   for (TokenId t = 0; t <= tokens; ++t) spec.feed.ids.push_back(t % shape_.vocab);
   return spec;

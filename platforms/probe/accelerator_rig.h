@@ -29,7 +29,7 @@ struct PassTimes {
 
 class AcceleratorRig {
  public:
-  AcceleratorRig(const Shape& shape, int threads);
+  AcceleratorRig(const Shape& shape, int threads, std::span<const int> processors);
 
   // Tokens one by one, until `layers` layers were timed. Of each layer a random share of the blocks
   // in so many segments, all released at once.
@@ -50,6 +50,7 @@ class AcceleratorRig {
 
   Shape shape_;
   int threads_;
+  std::vector<int> processors_;  // of the accelerator
   transformer::Decoder decoder_;
   transformer::BlockLayout layout_;
   model::BlockGeometry geometry_;

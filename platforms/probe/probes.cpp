@@ -54,7 +54,7 @@ std::string prediction_parameters(const PredictionSize& size) {
 std::vector<Group> all_probes(const Plan& plan, const PathOf& path) {
   // What can fail first.
   std::vector<Group> groups{wake_up_probes(plan, path), storage_probes(plan, path),
-                            memory_probes(plan), step_probes(), prediction_probes(plan, path)};
+                            memory_probes(plan), step_probes(plan), prediction_probes(plan, path)};
   for (Group& group : accelerator_probes(plan, path)) groups.push_back(std::move(group));
   return groups;
 }

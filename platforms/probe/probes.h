@@ -57,7 +57,7 @@ Group memory_probes(const Plan& plan);
 // A group for each shape.
 std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path);
 Group wake_up_probes(const Plan& plan, const PathOf& path);
-Group step_probes();
+Group step_probes(const Plan& plan);
 Group prediction_probes(const Plan& plan, const PathOf& path);
 
 // All of them.
