@@ -51,7 +51,7 @@ double prediction_s(const PredictionSize& size, const Plan& plan) {
   spec.predictor = &predictor;
   // As many layers as make the weights larger than caches.
   spec.shape.layers = static_cast<LayerId>(1 + kLayersBytes / spec.prediction.bytes);
-  hardware::PredictionUnit unit(spec, plan.processors.all, [] {});
+  hardware::PredictionUnit unit(spec, plan.processors.accelerator, [] {});
   return trip_s(unit, spec.shape.layers, 0, plan.predictions, [] {});
 }
 
