@@ -91,7 +91,9 @@ void execute(const Options& o) {
     fmt::print("  {:18}  {:.3f}   {:.3f}\n", row["figure"].get<std::string>(),
                row["asked"].get<double>(), row["measured"].get<double>());
   }
-  fmt::print("hot_share is that of a long trace; counted over few tokens it comes out larger\n");
+  fmt::print(
+      "persistence and hot_share are those of a long trace; over few tokens both come out "
+      "larger\n");
 }
 
 }  // namespace
