@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/atomic_file.h"
 #include "engine/base/error.h"
 #include "engine/config/document.h"
 #include "engine/model/model_file.h"
@@ -55,6 +56,7 @@ Json figures(const traces::ProcessFigures& meant, const traces::Statistics& got)
 
 void execute(const Options& o) {
   const auto knobs = read_knobs(o.assignments);
+  check_writable(o.out);
   traces::SynthesisRequest request = o.request;
   request.shape = model::load_model(o.model).shape;
   request.command = command_line();

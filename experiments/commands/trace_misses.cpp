@@ -215,6 +215,7 @@ void execute(const Options& o) {
                                    trace.tokens() - 1));
   }
   refuse(problems);
+  if (!o.out.empty()) check_writable((std::filesystem::path(o.out) / "misses.csv").string());
   const Curves curves = replay(o, trace, {o.scope, o.lookup, warm_up}, policies, shares);
   if (!o.out.empty()) {
     const std::filesystem::path folder(o.out);

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/atomic_file.h"
 #include "engine/base/error.h"
 #include "engine/base/hash.h"
 #include "engine/learn/placement.h"
@@ -153,6 +154,7 @@ void train(Options o) {
   placement.traces = text.names();
   placement.tool = fmt::format("leanstream {} ({})", run::version().version, run::version().commit);
   placement.command = command_line();
+  check_writable(o.out);
   placement.orders = learn_all(o, text);
   policy::write_placement(o.out, placement);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
