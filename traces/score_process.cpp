@@ -27,6 +27,18 @@ double solve(double low, double high, double wanted, Function value) {
   return 0.5 * (low + high);
 }
 
+// The same of a knob's figure. Throws UserError where `wanted` lies outside of what is there.
+template <typename Function>
+double solve_within(const char* knob, double low, double high, double density, double wanted,
+                    Function value) {
+  const double least = value(low), most = value(high);
+  if (wanted < least - kTolerance || wanted > most + kTolerance) {
+    throw UserError("{} {:.3f} cannot be at density {}: {:.3f} … {:.3f} can", knob, wanted, density,
+                    least, most);
+  }
+  return solve(low, high, wanted, value);
+}
+
 // Correlation of a layer's moving part with that of the next token, which is another one.
 double next_correlation(const ActivationFit& p, const FitLayer& layer) {
   double sum = 0;
@@ -104,7 +116,8 @@ ActivationFit solve_persistence(const ActivationFit& p, double density, double w
   const auto at = [&](double memory) { return persistence_of(with_memory(p, memory), scores); };
   if (const double least = at(-1); wanted < least - kTolerance) {
     throw UserError(
-        "persistence {} is too small: hot neurons alone keep {:.3f} of a set from token to token; "
+        "persistence {:.3f} is too small: hot neurons alone keep {:.3f} of a set from token to "
+        "token; "
         "ask for more persistence, or for less hot_share",
         wanted, least);
   }
@@ -115,12 +128,13 @@ ActivationFit solve_heat(const ActivationFit& p, double density, double wanted) 
   const auto at = [&](double factor) {
     return hot_share_of(scores_of(with_heat(p, factor), density));
   };
-  return with_heat(p, solve(0, 8, wanted, at));
+  return with_heat(p, solve_within("hot_share", 0, 8, density, wanted, at));
 }
 
 ActivationFit solve_importance(ActivationFit p, double density, double wanted) {
-  const double power = solve(
-      0.02, 20, wanted, [&](double exponent) { return importance_share_of(p, density, exponent); });
+  const double power =
+      solve_within("importance_share", 0.02, 20, density, wanted,
+                   [&](double exponent) { return importance_share_of(p, density, exponent); });
   for (FitLayer& layer : p.layers) {
     for (double& m : layer.magnitude) m = std::pow(m, power);
   }

@@ -129,6 +129,23 @@ void AtomicFile::commit() {
   committed_ = true;
 }
 
+void check_writable(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    throw UserError("{}: is a folder; name a file", path);
+  }
+  auto folder = std::filesystem::absolute(path).parent_path();
+  while (!std::filesystem::exists(folder, unknown) && folder.has_relative_path()) {
+    folder = folder.parent_path();
+  }
+  if (!std::filesystem::is_directory(folder, unknown)) {
+    throw UserError("{}: {} is no folder", path, folder.string());
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    throw UserError("{}: cannot write: {}", path, std::strerror(errno));
+  }
+}
+
 void write_file(const std::string& path, std::string_view text) {
   AtomicFile file(path);
   file.write(text);

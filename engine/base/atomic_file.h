@@ -53,6 +53,10 @@ class AtomicFile {
   std::vector<std::byte> collected_;  // from small writes
 };
 
+// Throws UserError when a file of that name could not be created: to be asked before minutes of
+// work for it. Changes nothing.
+void check_writable(const std::string& path);
+
 // Writes a whole text file atomically.
 void write_file(const std::string& path, std::string_view text);
 

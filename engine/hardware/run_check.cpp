@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "engine/base/error.h"
 #include "engine/base/hash.h"
 #include "engine/hardware/accelerator/registry.h"
@@ -40,8 +42,14 @@ void check_image(const model::FlashImage& image, const backend::WorldSpec& spec)
         spec.placement == nullptr ? std::span<const std::int32_t>{} : spec.placement->order(l);
     const auto on_flash = image.info().order(l);
     if (!std::equal(order.begin(), order.end(), on_flash.begin(), on_flash.end())) {
-      throw UserError("{}: its neurons lie by placement {} ({}), those of the run otherwise",
-                      image.path(), image.info().placement, image.info().placement_source);
+      const auto named = [](const std::string& name, const std::string& source) {
+        return source.empty() ? name : fmt::format("{} ({})", name, source);
+      };
+      throw UserError(
+          "{}: its neurons lie by placement {}, those of the run by {}: state the image's as "
+          "`placement`, or pack one by the run's",
+          image.path(), named(image.info().placement, image.info().placement_source),
+          named("another", spec.placement == nullptr ? "" : spec.placement->source()));
     }
   }
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/atomic_file.h"
 #include "engine/base/error.h"
 #include "engine/base/hash.h"
 #include "engine/base/random.h"
@@ -142,6 +143,7 @@ traces::TraceInfo info_of(const RecordOptions& o, const tf::LlamaShape& shape) {
 
 void run(const RecordOptions& o) {
   check(o);
+  check_writable(o.out);
   const tf::GgufFile file(o.gguf);
   const auto shape = tf::read_shape(file);
   const auto ids = read_ids(o, file, shape);

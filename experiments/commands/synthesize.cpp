@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/base/atomic_file.h"
 #include "engine/base/error.h"
 #include "engine/config/document.h"
 #include "engine/model/model_file.h"
@@ -55,6 +56,7 @@ Json figures(const traces::ProcessFigures& meant, const traces::Statistics& got)
 
 void execute(const Options& o) {
   const auto knobs = read_knobs(o.assignments);
+  check_writable(o.out);
   traces::SynthesisRequest request = o.request;
   request.shape = model::load_model(o.model).shape;
   request.command = command_line();
@@ -91,7 +93,9 @@ void execute(const Options& o) {
     fmt::print("  {:18}  {:.3f}   {:.3f}\n", row["figure"].get<std::string>(),
                row["asked"].get<double>(), row["measured"].get<double>());
   }
-  fmt::print("hot_share is that of a long trace; counted over few tokens it comes out larger\n");
+  fmt::print(
+      "persistence and hot_share are those of a long trace; over few tokens both come out "
+      "larger\n");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/commands/choice.h"
 #include "experiments/commands/commands.h"
 #include "experiments/commands/trace_accesses.h"
 #include "traces/access_log.h"
@@ -38,12 +39,9 @@ void add_trace_export(CLI::App& trace) {
       trace.add_subcommand("export", "block accesses in the formats of cache simulators");
   const auto o = std::make_shared<Options>();
   add_access_options(*command, o->accesses);
-  command
-      ->add_option("--format", o->format,
-                   "oracleGeneral (the binary of libCacheSim), or csv: time,token,layer,block,size")
-      ->transform(CLI::CheckedTransformer(std::vector<std::pair<std::string, AccessFormat>>{
-          {"oracleGeneral", AccessFormat::oracle_general}, {"csv", AccessFormat::csv}}))
-      ->default_str("oracleGeneral");
+  add_choice(*command, "--format", o->format,
+             {{"oracleGeneral", AccessFormat::oracle_general}, {"csv", AccessFormat::csv}},
+             "oracleGeneral (the binary of libCacheSim), or csv: time,token,layer,block,size");
   command->add_option("--out", o->out, "the file")->required();
   command->callback([o] { execute(*o); });
 }

@@ -14,6 +14,7 @@
 #include "engine/base/error.h"
 #include "engine/config/document.h"
 #include "engine/config/units.h"
+#include "experiments/commands/choice.h"
 #include "experiments/commands/commands.h"
 #include "experiments/commands/trace_accesses.h"
 #include "experiments/report/csv.h"
@@ -37,16 +38,9 @@ struct Options {
   bool json = false;
 };
 
-const std::vector<std::pair<std::string, Scope>> kScopes{
+const Choices<Scope> kScopes{
     {"shared", Scope::shared}, {"even", Scope::even}, {"by_miss_curve", Scope::by_miss_curve}};
-const std::vector<std::pair<std::string, Lookup>> kLookups{{"set", Lookup::set},
-                                                           {"access", Lookup::access}};
-
-template <typename T>
-const std::string& name_of(const std::vector<std::pair<std::string, T>>& names, T value) {
-  return std::find_if(names.begin(), names.end(), [&](const auto& n) { return n.second == value; })
-      ->first;
-}
+const Choices<Lookup> kLookups{{"set", Lookup::set}, {"access", Lookup::access}};
 
 struct Curve {
   traces::CacheChoice policy;
@@ -221,6 +215,7 @@ void execute(const Options& o) {
                                    trace.tokens() - 1));
   }
   refuse(problems);
+  if (!o.out.empty()) check_writable((std::filesystem::path(o.out) / "misses.csv").string());
   const Curves curves = replay(o, trace, {o.scope, o.lookup, warm_up}, policies, shares);
   if (!o.out.empty()) {
     const std::filesystem::path folder(o.out);
@@ -249,17 +244,11 @@ void add_trace_misses(CLI::App& trace) {
                    "bound. `leanstream list policies` shows all")
       ->capture_default_str();
   misses->add_option("--sizes", o->sizes, "shares of all blocks")->capture_default_str();
-  misses
-      ->add_option("--scope", o->scope,
-                   "one cache for all layers, or one a layer: of equal size, or as the "
-                   "least-recently-used misses of the warm-up suggest")
-      ->transform(CLI::CheckedTransformer(kScopes))
-      ->default_str("shared");
-  misses
-      ->add_option("--lookup", o->lookup,
-                   "a token's set of a layer is compared with the cache at once, or block by block")
-      ->transform(CLI::CheckedTransformer(kLookups))
-      ->default_str("set");
+  add_choice(*misses, "--scope", o->scope, kScopes,
+             "one cache for all layers, or one a layer: of equal size, or as the "
+             "least-recently-used misses of the warm-up suggest");
+  add_choice(*misses, "--lookup", o->lookup, kLookups,
+             "a token's set of a layer is compared with the cache at once, or block by block");
   misses->add_option("--warm-up", o->warm_up,
                      "tokens before misses count, the prompt of policies that learn from one; by "
                      "default 200, at most half of the trace");

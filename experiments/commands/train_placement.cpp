@@ -11,11 +11,13 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/atomic_file.h"
 #include "engine/base/error.h"
 #include "engine/base/hash.h"
 #include "engine/learn/placement.h"
 #include "engine/policy/place/fit.h"
 #include "engine/policy/place/placement_file.h"
+#include "experiments/commands/choice.h"
 #include "experiments/commands/commands.h"
 #include "experiments/run/progress.h"
 #include "experiments/run/version.h"
@@ -38,16 +40,9 @@ struct Options {
   bool json = false;
 };
 
-const std::map<std::string, PlacementPolicy>& policies() {
-  static const std::map<std::string, PlacementPolicy> all{{"embedding", PlacementPolicy::embedding},
-                                                          {"frequency", PlacementPolicy::frequency},
-                                                          {"pairwise", PlacementPolicy::pairwise}};
-  return all;
-}
-
-std::string name_of(PlacementPolicy policy) {
-  return std::ranges::find(policies(), policy, [](const auto& p) { return p.second; })->first;
-}
+const Choices<PlacementPolicy> kPolicies{{"embedding", PlacementPolicy::embedding},
+                                         {"frequency", PlacementPolicy::frequency},
+                                         {"pairwise", PlacementPolicy::pairwise}};
 
 // The first tokens of the traces, one trace after another.
 class Text {
@@ -150,7 +145,7 @@ void train(Options o) {
   placement.model_hash = model.hash;
   placement.layers = model.layers;
   placement.ffn = model.ffn;
-  placement.policy = name_of(o.policy);
+  placement.policy = name_of(kPolicies, o.policy);
   placement.parameters = learn::parameters_of(o.rule);
   placement.density = o.density;
   placement.block_neurons = clusters ? o.rule.block_neurons : 0;
@@ -159,6 +154,7 @@ void train(Options o) {
   placement.traces = text.names();
   placement.tool = fmt::format("leanstream {} ({})", run::version().version, run::version().commit);
   placement.command = command_line();
+  check_writable(o.out);
   placement.orders = learn_all(o, text);
   policy::write_placement(o.out, placement);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -189,9 +185,7 @@ void add_train_placement(CLI::App& train_command) {
       "placement", "an order of each layer's neurons on flash, for placement: {policy: file}");
   command->add_option("--trace", o->traces, "what it is learned from; several are read in turn")
       ->required();
-  command->add_option("--policy", o->policy, "how it is learned")
-      ->transform(CLI::CheckedTransformer(policies()))
-      ->default_str("embedding");
+  add_choice(*command, "--policy", o->policy, kPolicies, "how it is learned");
   command->add_option("--density", o->density, "share of neurons that count as used")
       ->capture_default_str();
   command->add_option("--tokens", o->tokens, "only the first N tokens of the traces together")

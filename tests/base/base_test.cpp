@@ -143,6 +143,28 @@ TEST(AtomicFile, WhatDoesNotFitIsSaidAtOnceAndLeavesNothing) {
   std::filesystem::remove_all(dir);
 }
 
+TEST(AtomicFile, WhatCannotBeWrittenIsKnownBefore) {
+  const auto dir = std::filesystem::temp_directory_path() / "leanstream_check_writable";
+  std::filesystem::remove_all(dir);
+  std::filesystem::create_directories(dir);
+  write_file((dir / "x").string(), "a file");
+  const auto said = [&](const std::filesystem::path& file) -> std::string {
+    try {
+      check_writable((dir / file).string());
+    } catch (const UserError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(said("x"), "") << "files may be replaced";
+  EXPECT_EQ(said("new/folder/y"), "");
+  EXPECT_FALSE(std::filesystem::exists(dir / "new")) << "changes nothing";
+  EXPECT_NE(said("").find("is a folder; name a file"), std::string::npos);
+  EXPECT_NE(said("x/y").find("leanstream_check_writable/x is no folder"), std::string::npos);
+  EXPECT_NE(said("/proc/sys/y").find("cannot write"), std::string::npos);
+  std::filesystem::remove_all(dir);
+}
+
 TEST(AtomicFile, MissingFileIsTheUsersError) {
   EXPECT_THROW(read_file("/nonexistent/file"), UserError);
   EXPECT_THROW(hash_file("/"), UserError);

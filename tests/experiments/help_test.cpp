@@ -36,6 +36,20 @@ TEST_F(HelpTest, EveryCommandNamesItsOptions) {
   }
 }
 
+// Options whose values are words show the words, not the numbers that stand for them.
+TEST_F(HelpTest, ChoicesAreWords) {
+  const Ended help = run({"trace", "misses", "--help"});
+  EXPECT_THAT(help.out, HasSubstr("{shared,even,by_miss_curve}=shared"));
+  EXPECT_THAT(help.out, HasSubstr("{set,access}=set"));
+  EXPECT_THAT(run({"trace", "export", "--help"}).out,
+              HasSubstr("{oracleGeneral,csv}=oracleGeneral"));
+  EXPECT_THAT(run({"train", "placement", "--help"}).out,
+              HasSubstr("{embedding,frequency,pairwise}=embedding"));
+  const Ended ended = run({"trace", "misses", "tiny.safetensors", "--scope", "evn"});
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_THAT(ended.err, HasSubstr("evn not in {shared,even,by_miss_curve}"));
+}
+
 TEST_F(HelpTest, RunListsTheParametersOfAnExperiment) {
   const std::string text = run({"run", "--help"}).out;
   for (const char* name : {"memory_budget", "prompt_tokens", "system_changes", "density"}) {

@@ -9,6 +9,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using Words = std::vector<std::string>;
 
 using SynthesizeTest = ProgramTest;
 
@@ -104,6 +105,14 @@ TEST_F(SynthesizeTest, WrongKnobsAreNamed) {
   EXPECT_THAT(refused("persistance=0.5"), HasSubstr("'persistence'"));
   EXPECT_THAT(refused("persistence=2"), HasSubstr("2% … 98%"));
   EXPECT_THAT(refused("hot_share=0.8"), HasSubstr("alone keep"));
+  EXPECT_THAT(refused("hot_share=0.8", "smollm2-135m"), HasSubstr("persistence 0.344 is too"));
+  // A fifth of the neurons has at most 0.2 ÷ 0.38 of the uses.
+  const Words knobs{"synthesize",       "--model",      "./tiny.yaml",   "--out",
+                    "made.safetensors", "density=0.38", "hot_share=0.6", "persistence=0.83"};
+  EXPECT_THAT(run(knobs).err, HasSubstr("hot_share 0.600 cannot be at density 0.38: 0.199 … 0.52"));
+  EXPECT_FALSE(exists("made.safetensors"));
+  EXPECT_THAT(refused("importance_share=0.03"),
+              HasSubstr("importance_share 0.030 cannot be at density 0.2: 0.2"));
   EXPECT_THAT(refused("--tokens=100000", "mistral-7b"), HasSubstr("45.9 GB; at most 16 GB"));
 }
 

@@ -165,6 +165,7 @@ TEST_F(TrainPlacementTest, ImageAndSimulationFaceTheSameReads) {
   }
   words = cell({"system=ripple", "placement=identity", "--backend=hardware", "--out", "x"});
   refused(words, "its neurons lie by placement file (embedding on 12 tokens of tiny.safetensors");
+  refused(words, "those of the run by another: state the image's as `placement`");
 }
 
 }  // namespace
