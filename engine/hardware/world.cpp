@@ -174,6 +174,9 @@ void World::collect() {
 // A unit that waits for its next command is worth a processor; a queue of reads or releases is not:
 // there is always something under way that keeps the device busy.
 bool World::looks() const {
+  // Who looks on the processor that predictions are made on keeps them from it.
+  const bool shared = processors_.apart() && processors_.predictor == processors_.scheduler;
+  if (predicting_ && shared) return false;
   return predicting_ || awaited_ > ended_ticket_;
 }
 

@@ -35,12 +35,12 @@ transformer::LlamaShape llama_shape(const Shape& shape) {
   return transformer::llama_shape(model, 1 << 16);
 }
 
-// Blocks of a layer in random order, the first share of them, cut into segments.
-std::vector<std::vector<BlockId>> cut(BlockId blocks, double share, int segments,
+// Blocks of a layer in an order, the first share of them, cut into segments.
+std::vector<std::vector<BlockId>> cut(BlockId blocks, double share, int segments, Order how,
                                       RandomStream& random) {
   std::vector<BlockId> order(static_cast<std::size_t>(blocks));
   std::iota(order.begin(), order.end(), 0);
-  for (std::size_t i = order.size(); i > 1; --i) {
+  for (std::size_t i = order.size(); how == Order::random && i > 1; --i) {
     std::swap(order[i - 1], order[random.next_below(i)]);
   }
   order.resize(static_cast<std::size_t>(std::lround(share * blocks)));
@@ -205,13 +205,13 @@ hardware::AcceleratorSpec AcceleratorRig::spec(Synchronisation synchronisation,
 }
 
 PassTimes AcceleratorRig::decode(Synchronisation synchronisation, int segments, double share,
-                                 int layers, int seed) {
+                                 Order order, int layers, int seed) {
   const TokenId tokens = 1 + (layers + shape_.layers - 1) / shape_.layers;
   Drive drive(*this, synchronisation, tokens);
   RandomStream random(static_cast<std::uint64_t>(seed), "probe.blocks");
   for (TokenId t = 0; t < tokens; ++t) {
     for (LayerId l = 0; l < shape_.layers; ++l) {
-      const auto blocks = cut(geometry_.blocks_per_layer, share, segments, random);
+      const auto blocks = cut(geometry_.blocks_per_layer, share, segments, order, random);
       drive.attention(l, t, 1);
       drive.mlp(l, t, 1, blocks);
     }
@@ -225,7 +225,7 @@ PassTimes AcceleratorRig::prefill(std::int32_t tokens) {
   Drive drive(*this, Synchronisation::flags, tokens);
   RandomStream random(kSeed, "probe.blocks");
   for (LayerId l = 0; l < shape_.layers; ++l) {
-    const auto blocks = cut(geometry_.blocks_per_layer, 1, 1, random);
+    const auto blocks = cut(geometry_.blocks_per_layer, 1, 1, Order::random, random);
     drive.attention(l, 0, tokens);
     drive.mlp(l, 0, tokens, blocks);
   }
@@ -243,7 +243,7 @@ double AcceleratorRig::round_trip_s(hardware::Storage& storage, TimeNs idle_ns, 
     }
     drive.head(t);
   }
-  return median(std::move(trips));
+  return mean(trips);
 }
 
 }  // namespace leanstream::probe

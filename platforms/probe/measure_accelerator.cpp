@@ -39,15 +39,17 @@ std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path) {
   for (const Shape& shape : plan.shapes) {
     const auto rig = std::make_shared<LazyRig>(shape, plan);
     Group& group = groups.emplace_back();
-    for (const auto& [synchronisation, name] : kSynchronisations) {
-      for (const int segments : plan.segments) {
-        for (const double share : plan.shares) {
-          group.push_back({kDecode, decode_parameters(shape, synchronisation, segments, share),
-                           figures, [=, &plan, how = synchronisation](int repetition) {
-                             return values_of(rig->get().decode(how, segments, share,
-                                                                plan.layer_samples, repetition));
-                           }});
-        }
+    const auto add = [&](backend::Synchronisation how, int segments, double share, Order order) {
+      group.push_back({kDecode, decode_parameters(shape, how, segments, share, order), figures,
+                       [=, &plan](int repetition) {
+                         return values_of(rig->get().decode(how, segments, share, order,
+                                                            plan.layer_samples, repetition));
+                       }});
+    };
+    for (const int segments : plan.segments) {
+      for (const double share : plan.shares) {
+        for (const auto& [how, name] : kSynchronisations) add(how, segments, share, Order::random);
+        add(backend::Synchronisation::flags, segments, share, Order::memory);
       }
     }
     group.push_back(

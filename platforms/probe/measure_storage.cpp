@@ -50,7 +50,7 @@ std::vector<double> pauses(const hardware::LoopSpec& spec, const std::string& en
   return {(result.wall_s - paused_s) / count, paused_s / count};
 }
 
-// A thread that sleeps in the storage, and another that wakes it after a while; the median of the
+// A thread that sleeps in the storage, and another that wakes it after a while; the mean of the
 // times at which it slept. On a busy machine it may not get to sleep before it is woken.
 double wake_up_s(const hardware::StorageSpec& spec, const hardware::Processors& processors,
                  TimeNs idle_ns, int times) {
@@ -80,7 +80,7 @@ double wake_up_s(const hardware::StorageSpec& spec, const hardware::Processors& 
     if (called_ns.load() - entered_ns > idle_ns / 2) asleep.push_back(all.back());
   }
   caller.join();
-  return median(asleep.empty() ? std::move(all) : std::move(asleep));
+  return mean(asleep.empty() ? all : asleep);
 }
 
 }  // namespace

@@ -35,12 +35,13 @@ std::string shape_parameters(const Shape& shape) {
 }
 
 std::string decode_parameters(const Shape& shape, backend::Synchronisation synchronisation,
-                              int segments, double share) {
+                              int segments, double share, Order order) {
   std::string text = shape_parameters(shape);
   for (const auto& [one, name] : kSynchronisations) {
     if (one == synchronisation) text += fmt::format(" synchronisation={}", name);
   }
-  return text + fmt::format(" segments={} share={}", segments, share);
+  return text + fmt::format(" segments={} share={}", segments, share) +
+         (order == Order::memory ? " in order" : "");
 }
 
 std::string idle_parameters(TimeNs idle_ns) {

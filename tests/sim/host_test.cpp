@@ -100,6 +100,27 @@ TEST_F(HostTest, APredictionWakesItsThreadAndIsKeptUntilTheNextWait) {
   });
 }
 
+// Two cores: the accelerator has one, predictions are made on that of the scheduler's thread.
+TEST_F(HostTest, APredictionBeginsWhenItsProcessorHasHandedOver) {
+  for (const std::int32_t cores : {2, 3}) {
+    device.platform.cpu.cores = cores;
+    in_world([&](Host& host) {
+      auto prediction = commands.make(CommandKind::predict);
+      prediction.layer = 1;
+      submit(host, {prediction, commands.read(5)});  // 2 us a request
+      const auto answered = [&](TicketId ticket) {
+        for (;;) {
+          for (const scheduler::Completion& c : host.wait(kNever)) {
+            if (c.ticket == ticket) return c.time_ns;
+          }
+        }
+      };
+      EXPECT_EQ(answered(prediction.ticket),
+                3'000 + (cores == 2 ? 5 * 2'000 : 0) + 4'000 + 100'000 + 4'000);
+    });
+  }
+}
+
 // Threads of an accelerator sleep where nothing has come for 50 us, unless they poll.
 TEST(Accelerator, StartsLaterWhenItHasBeenIdleForLong) {
   using backend::Synchronisation;
@@ -121,7 +142,8 @@ TEST(Accelerator, StartsLaterWhenItHasBeenIdleForLong) {
         world.wait(from + idle_ns);
         const Command next = commands.release(20);
         world.submit(std::span(&next, 1));
-        const bool asleep = way != Synchronisation::polling && idle_ns > 50'000;
+        const bool asleep =
+            way == Synchronisation::device || (way == Synchronisation::flags && idle_ns > 50'000);
         EXPECT_EQ(world.wait(kNever)[0].time_ns,
                   from + idle_ns + (asleep ? 30'000 : 0) + segment_ns);
       }
