@@ -184,7 +184,7 @@ TEST_F(OutcomeTest, ErrorsOfAPerfectFitAreNone) {
     EXPECT_NEAR(one.rate, 0, 0.02);
     EXPECT_FALSE(one.p50 || one.p99);
   }
-  EXPECT_EQ(outcome.commands.size(), 6U * 2 + 6U * 3 * 3 * 2 + 6U * 2);
+  EXPECT_EQ(outcome.commands.size(), 6U * 2 + 6U * (3 + 1) * 3 * 2 + 6U * 2);
   for (const CommandError& one : outcome.commands) EXPECT_NEAR(one.error, 0, 1e-6) << one.what;
 }
 
