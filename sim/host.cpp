@@ -28,21 +28,30 @@ bool host_takes_time(const platform::Cpu& cpu) {
   return cpu.step_ns > 0 || cpu.wake_up_ns > 0 || cpu.hand_over_ns > 0;
 }
 
+double hand_over_s(std::span<const Command> commands, const platform::Flash& flash) {
+  std::int64_t requests = 0;
+  for (const Command& command : commands) {
+    if (command.kind != CommandKind::read) continue;
+    scheduler::for_each_request(command, [&](std::size_t, std::size_t) { ++requests; });
+  }
+  return static_cast<double>(std::min<std::int64_t>(requests, flash.queue_depth)) /
+         flash.requests_per_s;
+}
+
+bool predicts_beside_scheduler(const platform::Cpu& cpu) {
+  return cpu.cores < 3;
+}
+
 Host::Host(const backend::WorldSpec& spec, std::unique_ptr<backend::Backend> devices)
-    : cpu_(spec.platform->cpu),
-      requests_per_s_(spec.platform->flash.requests_per_s),
-      queue_depth_(spec.platform->flash.queue_depth),
-      devices_(std::move(devices)) {}
+    : cpu_(spec.platform->cpu), flash_(spec.platform->flash), devices_(std::move(devices)) {}
 
 void Host::submit(std::span<const Command> commands) {
   clear_lent();
   collect_until(now_ns_ + cpu_.step_ns);
-  std::int64_t requests = 0;
   for (const Command& command : commands) {
     switch (command.kind) {
       case CommandKind::read:
         reads_.push_back(command.ticket);
-        scheduler::for_each_request(command, [&](std::size_t, std::size_t) { ++requests; });
         break;
       case CommandKind::predict:
         predictions_.push_back(command.ticket);
@@ -56,10 +65,7 @@ void Host::submit(std::span<const Command> commands) {
     }
   }
   devices_->submit(commands);
-  // Of a full queue the rest follows as others end.
-  requests = std::min<std::int64_t>(requests, queue_depth_);
-  waits_from_ns_ = devices_->now() +
-                   std::llround(static_cast<double>(requests) / requests_per_s_ * kNsPerSecond);
+  waits_from_ns_ = devices_->now() + std::llround(hand_over_s(commands, flash_) * kNsPerSecond);
 }
 
 std::span<const Completion> Host::wait(TimeNs deadline) {
@@ -68,7 +74,9 @@ std::span<const Completion> Host::wait(TimeNs deadline) {
   if (batch_.empty()) {
     for (const Completion& c : devices_->wait(deadline)) take(c);
     const TimeNs ended = devices_->now();
-    const bool slept = awaited_.empty() || ended - waits_from_ns_ > backend::kLookNs;
+    const bool looks =
+        !awaited_.empty() && (predictions_.empty() || !predicts_beside_scheduler(cpu_));
+    const bool slept = !looks || ended - waits_from_ns_ > backend::kLookNs;
     if (slept) collect_until(ended + wake_up_ns());
   }
   now_ns_ = std::max(now_ns_, devices_->now());

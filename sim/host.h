@@ -2,10 +2,11 @@
 // when they answer.
 //
 //   seen at T ── cpu.step ──► commands reach their devices ──► waits: looks for backend::kLookNs if
-//   it needs an answer of a unit (a prediction, an accelerator command other than a release), then
-//   sleeps; who sleeps sees what has ended cpu.wake_up after the end; a prediction cpu.hand_over
-//   after it, as its thread has just been at work on this processor; a read at once, since
-//   flash.latency has been measured by a thread that slept
+//   it needs an answer of a unit (a prediction, an accelerator command other than a release) and
+//   no prediction is made on its own processor, then sleeps; who sleeps sees what has ended
+//   cpu.wake_up after the end; a prediction cpu.hand_over after it, as its thread has just been at
+//   work on this processor; a read at once, since flash.latency has been measured by a thread that
+//   slept
 //
 // What ends while the thread is busy is seen when it waits, as one batch. It is busy too while it
 // hands requests over, as fast as the flash takes them (flash.requests). On a platform that states
@@ -42,8 +43,7 @@ class Host final : public backend::Backend {
   void take(const scheduler::Completion& completion);
 
   platform::Cpu cpu_;
-  double requests_per_s_;
-  std::int32_t queue_depth_;
+  platform::Flash flash_;
   std::unique_ptr<backend::Backend> devices_;
   TimeNs now_ns_ = 0;              // of the last batch
   TimeNs waits_from_ns_ = 0;       // its commands are handed over
@@ -60,5 +60,13 @@ class Host final : public backend::Backend {
 
 // Whether the platform says what its host takes.
 bool host_takes_time(const platform::Cpu& cpu);
+
+// How long the thread is busy that hands over the reads among these commands; of a full queue the
+// rest follows as others end.
+double hand_over_s(std::span<const scheduler::Command> commands, const platform::Flash& flash);
+
+// Whether predictions are made on the processor of the scheduler's thread: the accelerator has the
+// other one. They begin when it has handed over, and it does not look for answers meanwhile.
+bool predicts_beside_scheduler(const platform::Cpu& cpu);
 
 }  // namespace leanstream::sim

@@ -38,14 +38,26 @@ Flow attention(const backend::WorldSpec& spec, const Command& command) {
                   device.bandwidth_bytes_per_s, device.flops_per_s, seconds(device.command_ns));
 }
 
+// Blocks that do not lie behind the one before in memory: the first is one of them.
+std::size_t jumps(const Command& command) {
+  std::size_t count = command.blocks.size();
+  for (std::size_t i = 1; i < command.slots.size(); ++i) {
+    count -= command.slots[i] == command.slots[i - 1] + 1 ? 1 : 0;
+  }
+  return count;
+}
+
 Flow release(const backend::WorldSpec& spec, const Command& command) {
   const double neurons = backend::neurons(spec, command);
   const auto& device = spec.platform->accelerator;
-  const double block_s = seconds(device.block_ns) + device.block_vector_bytes * spec.shape.hidden /
-                                                        device.mlp_bandwidth_bytes_per_s;
+  const auto piece_s = [&](std::size_t count, TimeNs own_ns, double vector_bytes) {
+    return static_cast<double>(count) *
+           (seconds(own_ns) + vector_bytes * spec.shape.hidden / device.mlp_bandwidth_bytes_per_s);
+  };
   const Work work{neurons * spec.shape.bundle_bytes(),
                   6.0 * spec.shape.hidden * neurons * command.tokens,
-                  static_cast<double>(command.blocks.size()) * block_s};
+                  piece_s(command.blocks.size(), device.block_ns, device.block_vector_bytes) +
+                      piece_s(jumps(command), device.jump_ns, device.jump_vector_bytes)};
   return roofline(work, device.mlp_bandwidth_bytes_per_s,
                   device.mlp_flops_per_s.value_or(device.flops_per_s), segment_delay_s(spec));
 }

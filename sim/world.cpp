@@ -36,10 +36,17 @@ bool within(double now_s, TimeNs from_ns, TimeNs to_ns) {
   return from_ns != kNever && now_s >= seconds(from_ns) - kSameS && now_s < seconds(to_ns) - kSameS;
 }
 
-// An accelerator without work is soon asleep, unless it polls.
+// An accelerator without work is soon asleep, unless it polls; one that is launched sleeps at once.
 Station::Start accelerator_start(const backend::WorldSpec& spec) {
   const auto& device = spec.platform->accelerator;
-  if (spec.synchronisation == backend::Synchronisation::polling) return {0, 0};
+  switch (spec.synchronisation) {
+    case backend::Synchronisation::polling:
+      return {0, 0};
+    case backend::Synchronisation::device:
+      return {seconds(device.start_ns), 0};
+    case backend::Synchronisation::flags:
+      break;
+  }
   return {seconds(device.start_ns), seconds(device.patience_ns)};
 }
 
@@ -71,6 +78,10 @@ World::World(const backend::WorldSpec& spec)
 void World::submit(std::span<const Command> commands) {
   const double now_s = clock_.now_s();
   if (meter_) meter_->submitted(commands);
+  const platform::Platform& device = *spec_.platform;
+  prediction_waits_s_ = host_takes_time(device.cpu) && predicts_beside_scheduler(device.cpu)
+                            ? hand_over_s(commands, device.flash)
+                            : 0;
   for (const Command& command : commands) enqueue(command, now_s);
   collect();
 }
@@ -88,8 +99,11 @@ void World::enqueue(const Command& command, double now_s) {
       flash_->cancel(command.target, now_s);
       ended_.push_back({command, 0});
       return;
-    case CommandKind::predict:
-      return processor_.submit(command, slowed(prediction_flow(spec_), cpu_rate_), now_s);
+    case CommandKind::predict: {
+      Flow flow = slowed(prediction_flow(spec_), cpu_rate_);
+      flow.delay_s += prediction_waits_s_;
+      return processor_.submit(command, flow, now_s);
+    }
     default:
       return accelerator_.submit(
           command, slowed(accelerator_flow(spec_, command), accelerator_rate_), now_s);

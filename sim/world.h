@@ -50,6 +50,7 @@ class World final : public backend::Backend, private Process {
 
   backend::WorldSpec spec_;
   std::optional<energy::Meter> meter_;  // where a unit may become too hot
+  double prediction_waits_s_ = 0;       // for its processor
   energy::Throttled throttled_;
   double accelerator_rate_ = 1, cpu_rate_ = 1, flash_rate_ = 1;  // of their speed that is left
   std::vector<Station::Ended> ended_;

@@ -60,6 +60,9 @@ struct Sampling {
   double top_p = 1;
 };
 
+// Whether threads keep to processors of their own where the disk interrupts one.
+enum class KeepApart : std::uint8_t { automatic, any };
+
 // Real devices: which, and what is on them.
 struct HardwareSpec {
   std::string image;                // flash image of the MLPs
@@ -67,7 +70,8 @@ struct HardwareSpec {
   std::string storage = "auto";     // how flash is read
   std::string accelerator = "cpu";  // what computes
   std::int32_t threads = 1;         // of the accelerator
-  bool check_on_read = false;       // compare each block read with its checksum
+  KeepApart processors = KeepApart::automatic;
+  bool check_on_read = false;  // compare each block read with its checksum
 };
 
 // Of a run on a platform that says how its units warm.

@@ -1,4 +1,4 @@
-// The middle of some values.
+// The middle of some values, in two senses.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,14 @@ inline double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : 0.5 * (values[middle - 1] + values[middle]);
+}
+
+// Of at least one value.
+inline double mean(const std::vector<double>& values) {
+  LEANSTREAM_CHECK(!values.empty(), "the mean of nothing");
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
 }
 
 }  // namespace leanstream

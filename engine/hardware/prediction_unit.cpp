@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/base/check.h"
+#include "engine/hardware/storage/processors.h"
 #include "engine/transformer/block_kernel.h"
 
 namespace leanstream::hardware {
@@ -10,7 +11,8 @@ namespace leanstream::hardware {
 using transformer::ConstRows;
 using transformer::MutableRows;
 
-PredictionUnit::PredictionUnit(const backend::WorldSpec& spec, std::function<void()> wake)
+PredictionUnit::PredictionUnit(const backend::WorldSpec& spec, std::span<const int> processors,
+                               std::function<void()> wake)
     : predictor_(spec.predictor),
       live_(spec.observer != nullptr),
       wake_(std::move(wake)),
@@ -24,7 +26,10 @@ PredictionUnit::PredictionUnit(const backend::WorldSpec& spec, std::function<voi
   // Every byte is written, so that reading it is reading memory and not one page of zeros.
   weights_.bytes.assign(static_cast<std::size_t>(weights_.rows) * row, std::byte{1});
   y_.resize(static_cast<std::size_t>(rows));
-  thread_ = std::thread([this] { serve(); });
+  thread_ = std::thread([this, where = std::vector<int>(processors.begin(), processors.end())] {
+    keep_to(where);
+    serve();
+  });
 }
 
 PredictionUnit::~PredictionUnit() {

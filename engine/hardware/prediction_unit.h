@@ -19,8 +19,9 @@ namespace leanstream::hardware {
 // the product is all that the thread does. Each layer has weights of its own.
 class PredictionUnit {
  public:
-  // `wake` is called when a prediction has ended.
-  PredictionUnit(const backend::WorldSpec& spec, std::function<void()> wake);
+  // `wake` is called when a prediction has ended. The thread keeps to `processors`.
+  PredictionUnit(const backend::WorldSpec& spec, std::span<const int> processors,
+                 std::function<void()> wake);
   ~PredictionUnit();
   PredictionUnit(const PredictionUnit&) = delete;
   PredictionUnit& operator=(const PredictionUnit&) = delete;

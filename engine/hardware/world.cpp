@@ -29,16 +29,20 @@ World::World(const backend::WorldSpec& spec, const OpenStorage& open)
       image_(checked_image(spec)),
       decoder_(make_decoder(spec)),
       arena_bytes_(static_cast<Bytes>(spec.slots) * spec.geometry.block_bytes),
-      arena_(aligned_memory(arena_bytes_, kPageBytes)) {
+      arena_(aligned_memory(arena_bytes_, kPageBytes)),
+      processors_(processors_for(image_.path(), spec.hardware->threads,
+                                 spec.hardware->processors == backend::KeepApart::automatic)) {
   start_storage(open);
   start_accelerator();
-  predictions_ = std::make_unique<PredictionUnit>(spec_, [this] { storage_->wake(); });
+  predictions_ =
+      std::make_unique<PredictionUnit>(spec_, processors_.predictor, [this] { storage_->wake(); });
   // On a machine without a processor to spare, looking keeps the accelerator from working.
   const auto processors = static_cast<int>(std::thread::hardware_concurrency());
   look_ns_ = spec_.hardware->threads < processors ? backend::kLookNs : 0;
 }
 
 World::~World() {
+  kept_.reset();
   predictions_.reset();
   accelerator_.reset();
   reader_.reset();
@@ -85,6 +89,7 @@ void World::start_accelerator() {
   spec.arena = {arena_.get(), arena_bytes_};
   spec.synchronisation = spec_.synchronisation;
   spec.threads = spec_.hardware->threads;
+  spec.processors = processors_.accelerator;
   spec.tokens = spec_.tokens;
   spec.feed.ids.assign(spec_.token_ids.begin(), spec_.token_ids.end());
   spec.feed.sampling = {spec_.sampling.temperature, spec_.sampling.top_k, spec_.sampling.top_p};
@@ -101,6 +106,7 @@ void World::start_accelerator() {
 // The run starts when it is first asked for its time.
 TimeNs World::now() {
   if (start_ == Clock::time_point{}) {
+    kept_.emplace(processors_.scheduler);
     cpu_before_s_ = thread_cpu_s();
     start_ = Clock::now();
     return 0;
@@ -168,6 +174,9 @@ void World::collect() {
 // A unit that waits for its next command is worth a processor; a queue of reads or releases is not:
 // there is always something under way that keeps the device busy.
 bool World::looks() const {
+  // Who looks on the processor that predictions are made on keeps them from it.
+  const bool shared = processors_.apart() && processors_.predictor == processors_.scheduler;
+  if (predicting_ && shared) return false;
   return predicting_ || awaited_ > ended_ticket_;
 }
 
@@ -220,8 +229,9 @@ std::span<const Completion> World::wait(TimeNs deadline) {
 
 World::Facts World::gather_facts() const {
   Facts facts{{"storage", storage_->description()},
-              {"accelerator", fmt::format("{}, {} threads", spec_.hardware->accelerator,
-                                          spec_.hardware->threads)}};
+              {"accelerator",
+               fmt::format("{}, {} threads", spec_.hardware->accelerator, spec_.hardware->threads)},
+              {"processors", processors_.text()}};
   const auto bytes = [&](const std::string& part, Bytes value) {
     facts.emplace_back("memory_bytes_" + part, std::to_string(value));
   };

@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "engine/hardware/process_memory.h"
 #include "engine/hardware/storage/aligned_memory.h"
 #include "engine/hardware/storage/flash_reader.h"
+#include "engine/hardware/storage/processors.h"
 #include "engine/model/flash_image.h"
 #include "engine/transformer/decoder.h"
 
@@ -61,6 +63,8 @@ class World final : public backend::Backend {
   Bytes arena_bytes_;
   AlignedMemory arena_;
   std::vector<std::uint64_t> checksums_;
+  Processors processors_;
+  std::optional<KeptTo> kept_;  // the scheduler's thread, from when the run starts
   Clock::time_point start_{};
   Clock::duration stood_still_{};  // of the clock since then
   std::unique_ptr<Storage> storage_;

@@ -125,6 +125,12 @@ const Table<Accelerator>& accelerator_table() {
                "a block costs as many bytes more for each element of the hidden state: its input "
                "is read, its result is added")
           .range(0, 1e6),
+      quantity("jump", &Accelerator::jump_ns, Dimension::time,
+               "of each block that does not lie behind the one before in memory")
+          .range(0, 1e9),
+      quantity("jump_vectors", &Accelerator::jump_vector_bytes, Dimension::bytes,
+               "such a block costs as many bytes more for each element of the hidden state")
+          .range(0, 1e6),
       quantity("row", &Accelerator::row_ns, Dimension::time,
                "of each row of attention and head weights, besides its bytes")
           .range(0, 1e9),
@@ -138,7 +144,8 @@ const Table<Accelerator>& accelerator_table() {
                "from a command to an idle accelerator until it begins")
           .range(0, 1e9),
       quantity("patience", &Accelerator::patience_ns, Dimension::time,
-               "idle for less than that it begins at once; one that polls always does")
+               "idle for less than that it begins at once; one that polls always does, one that is "
+               "launched (device) never")
           .range(0, 1e9)};
   return t;
 }

@@ -55,6 +55,8 @@ probe::Plan plan_of(const Options& o) {
   }
   plan.engine = o.engine;
   plan.threads = o.threads;
+  plan.processors =
+      hardware::processors_for(o.file.empty() ? "." : o.file, o.threads, /*apart=*/true);
   const Bytes most = *std::max_element(plan.read_bytes.begin(), plan.read_bytes.end());
   if (!o.file.empty() && hardware::ImageFile(o.file).size_bytes() < most) {
     throw UserError("calibrate: {} is smaller than one read of {} KiB", o.file, most / 1024);
@@ -80,6 +82,7 @@ void measure(const probe::Plan& plan, probe::SampleFile& samples) {
                samples.all().size(), left);
   }
   if (left == 0) return;
+  const hardware::KeptTo scheduler(plan.processors.scheduler);
   run::Progress progress(left, "measurements");
   std::size_t done = 0;
   probe::measure(std::move(groups), plan.repetitions, samples, [&](const probe::Probe& last) {

@@ -43,6 +43,8 @@ const std::vector<Row>& rows() {
       {"no start after a short wait", {{"accelerator.patience", "0 us"}}},
       {"cost of a command", {{"accelerator.command", "0 us"}}},
       {"cost of a block", {{"accelerator.block", "0 us"}, {"accelerator.block_vectors", "0 B"}}},
+      {"blocks that do not follow each other",
+       {{"accelerator.jump", "0 ns"}, {"accelerator.jump_vectors", "0 B"}}},
       {"cost of a row of weights", {{"accelerator.row", "0 ns"}}},
       {"cost of an attention's heads", {{"accelerator.attention_head", "0 us"}}},
       {"queues that lanes share", {{"flash.queues", "0"}}},

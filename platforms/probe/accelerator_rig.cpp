@@ -35,12 +35,12 @@ transformer::LlamaShape llama_shape(const Shape& shape) {
   return transformer::llama_shape(model, 1 << 16);
 }
 
-// Blocks of a layer in random order, the first share of them, cut into segments.
-std::vector<std::vector<BlockId>> cut(BlockId blocks, double share, int segments,
+// Blocks of a layer in an order, the first share of them, cut into segments.
+std::vector<std::vector<BlockId>> cut(BlockId blocks, double share, int segments, Order how,
                                       RandomStream& random) {
   std::vector<BlockId> order(static_cast<std::size_t>(blocks));
   std::iota(order.begin(), order.end(), 0);
-  for (std::size_t i = order.size(); i > 1; --i) {
+  for (std::size_t i = order.size(); how == Order::random && i > 1; --i) {
     std::swap(order[i - 1], order[random.next_below(i)]);
   }
   order.resize(static_cast<std::size_t>(std::lround(share * blocks)));
@@ -156,9 +156,10 @@ class AcceleratorRig::Drive {
   Times attention_, mlp_, head_;
 };
 
-AcceleratorRig::AcceleratorRig(const Shape& shape, int threads)
+AcceleratorRig::AcceleratorRig(const Shape& shape, int threads, std::span<const int> processors)
     : shape_(shape),
       threads_(threads),
+      processors_(processors.begin(), processors.end()),
       decoder_(
           transformer::random_decoder(llama_shape(shape), transformer::TensorType::kQ8_0, kSeed)) {
   constexpr auto kF16 = transformer::TensorType::kF16;
@@ -197,19 +198,20 @@ hardware::AcceleratorSpec AcceleratorRig::spec(Synchronisation synchronisation,
   spec.arena = {arena_.get(), arena_bytes_};
   spec.synchronisation = synchronisation;
   spec.threads = threads_;
+  spec.processors = processors_;
   spec.tokens = tokens;
   for (TokenId t = 0; t <= tokens; ++t) spec.feed.ids.push_back(t % shape_.vocab);
   return spec;
 }
 
 PassTimes AcceleratorRig::decode(Synchronisation synchronisation, int segments, double share,
-                                 int layers, int seed) {
+                                 Order order, int layers, int seed) {
   const TokenId tokens = 1 + (layers + shape_.layers - 1) / shape_.layers;
   Drive drive(*this, synchronisation, tokens);
   RandomStream random(static_cast<std::uint64_t>(seed), "probe.blocks");
   for (TokenId t = 0; t < tokens; ++t) {
     for (LayerId l = 0; l < shape_.layers; ++l) {
-      const auto blocks = cut(geometry_.blocks_per_layer, share, segments, random);
+      const auto blocks = cut(geometry_.blocks_per_layer, share, segments, order, random);
       drive.attention(l, t, 1);
       drive.mlp(l, t, 1, blocks);
     }
@@ -223,7 +225,7 @@ PassTimes AcceleratorRig::prefill(std::int32_t tokens) {
   Drive drive(*this, Synchronisation::flags, tokens);
   RandomStream random(kSeed, "probe.blocks");
   for (LayerId l = 0; l < shape_.layers; ++l) {
-    const auto blocks = cut(geometry_.blocks_per_layer, 1, 1, random);
+    const auto blocks = cut(geometry_.blocks_per_layer, 1, 1, Order::random, random);
     drive.attention(l, 0, tokens);
     drive.mlp(l, 0, tokens, blocks);
   }
@@ -241,7 +243,7 @@ double AcceleratorRig::round_trip_s(hardware::Storage& storage, TimeNs idle_ns, 
     }
     drive.head(t);
   }
-  return median(std::move(trips));
+  return mean(trips);
 }
 
 }  // namespace leanstream::probe

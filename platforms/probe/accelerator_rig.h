@@ -10,7 +10,7 @@
 #include "engine/hardware/accelerator/accelerator.h"
 #include "engine/hardware/storage/aligned_memory.h"
 #include "engine/hardware/storage/storage.h"
-#include "platforms/probe/plan.h"
+#include "platforms/probe/probes.h"
 
 namespace leanstream::probe {
 
@@ -29,18 +29,19 @@ struct PassTimes {
 
 class AcceleratorRig {
  public:
-  AcceleratorRig(const Shape& shape, int threads);
+  AcceleratorRig(const Shape& shape, int threads, std::span<const int> processors);
 
-  // Tokens one by one, until `layers` layers were timed. Of each layer a random share of the blocks
-  // in so many segments, all released at once.
-  PassTimes decode(backend::Synchronisation synchronisation, int segments, double share, int layers,
-                   int seed);
+  // Tokens one by one, until `layers` layers were timed. Of each layer a random share of the
+  // blocks, or in the order of memory its first ones, in so many segments, all released at once.
+  PassTimes decode(backend::Synchronisation synchronisation, int segments, double share,
+                   Order order, int layers, int seed);
 
   // `tokens` at once through all layers, with all blocks.
   PassTimes prefill(std::int32_t tokens);
 
   // From handing a command over to an accelerator whose threads sleep since `idle_ns`, until its
-  // end is seen by a caller that slept in `storage`, less the work; the median of `times`.
+  // end is seen by a caller that slept in `storage`, less the work; the mean of `times`,
+  // since what runs pay for a machine that is slow to wake now and then is that.
   double round_trip_s(hardware::Storage& storage, TimeNs idle_ns, int times);
 
  private:
@@ -50,6 +51,7 @@ class AcceleratorRig {
 
   Shape shape_;
   int threads_;
+  std::vector<int> processors_;  // of the accelerator
   transformer::Decoder decoder_;
   transformer::BlockLayout layout_;
   model::BlockGeometry geometry_;

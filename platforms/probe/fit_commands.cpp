@@ -53,7 +53,8 @@ Times resident_times(const Plan& plan, const SampleFile& samples) {
     std::vector<double> attention, head;
     for (const int segments : plan.segments) {
       for (const double share : plan.shares) {
-        const auto name = decode_parameters(shape, Synchronisation::flags, segments, share);
+        const auto name =
+            decode_parameters(shape, Synchronisation::flags, segments, share, Order::random);
         attention.push_back(samples.get(kDecode, name, "attention").median);
         head.push_back(samples.get(kDecode, name, "head").median);
       }
@@ -67,21 +68,35 @@ Times resident_times(const Plan& plan, const SampleFile& samples) {
   return all;
 }
 
+// Amounts of an MLP: bytes; blocks, jumps to blocks, both also times hidden; then segments.
+constexpr std::size_t kOfBlocks = 5;
+
 Times mlp_times(const Plan& plan, const SampleFile& samples) {
   Times all;
   for (const Shape& shape : plan.shapes) {
     for (std::size_t how = 0; how < std::size(kSynchronisations); ++how) {
       for (const int segments : plan.segments) {
         for (const double share : plan.shares) {
-          std::vector<double> amounts(3 + std::size(kSynchronisations));
-          amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
-          amounts[1] = blocks_of(shape, share);
-          amounts[2] = amounts[1] * shape.hidden;
-          amounts[3 + how] = segments;
-          const auto name = decode_parameters(shape, kSynchronisations[how].first, segments, share);
-          all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}", name_of(shape), 100 * share,
-                              segments, kSynchronisations[how].second),
-                  std::move(amounts), samples.get(kDecode, name, "mlp").median);
+          for (const Order order : {Order::random, Order::memory}) {
+            if (order == Order::memory && kSynchronisations[how].first != Synchronisation::flags) {
+              continue;
+            }
+            std::vector<double> amounts(kOfBlocks + std::size(kSynchronisations));
+            const double blocks = blocks_of(shape, share);
+            const double jumps = order == Order::random ? blocks : segments;
+            amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
+            amounts[1] = blocks;
+            amounts[2] = blocks * shape.hidden;
+            amounts[3] = jumps;
+            amounts[4] = jumps * shape.hidden;
+            amounts[kOfBlocks + how] = segments;
+            const auto name =
+                decode_parameters(shape, kSynchronisations[how].first, segments, share, order);
+            all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}{}", name_of(shape), 100 * share,
+                                segments, kSynchronisations[how].second,
+                                order == Order::memory ? ", in order" : ""),
+                    std::move(amounts), samples.get(kDecode, name, "mlp").median);
+          }
         }
       }
     }
@@ -144,9 +159,12 @@ CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
   device.block_ns = rounded_ns(mlp_fit.costs[1]);
   device.block_vector_bytes =
       calibration::rounded(mlp_fit.costs[2] * device.mlp_bandwidth_bytes_per_s);
-  device.flags_segment_ns = rounded_ns(mlp_fit.costs[3]);
-  device.polling_segment_ns = rounded_ns(mlp_fit.costs[4]);
-  device.device_segment_ns = rounded_ns(mlp_fit.costs[5]);
+  device.jump_ns = rounded_ns(mlp_fit.costs[3]);
+  device.jump_vector_bytes =
+      calibration::rounded(mlp_fit.costs[4] * device.mlp_bandwidth_bytes_per_s);
+  device.flags_segment_ns = rounded_ns(mlp_fit.costs[kOfBlocks]);
+  device.polling_segment_ns = rounded_ns(mlp_fit.costs[kOfBlocks + 1]);
+  device.device_segment_ns = rounded_ns(mlp_fit.costs[kOfBlocks + 2]);
   result.mlp = mlp.errors(mlp_fit);
 
   const Shape& shape = plan.shapes.front();

@@ -4,16 +4,24 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "engine/base/types.h"
+#include "engine/hardware/storage/processors.h"
 
 namespace leanstream::probe {
 
 class Interlude {
  public:
-  Interlude() : data_(kBytes / sizeof(std::uint64_t), 1), thread_([this] { serve(); }) {}
+  // The other thread keeps to `processors`.
+  explicit Interlude(std::span<const int> processors)
+      : data_(kBytes / sizeof(std::uint64_t), 1),
+        thread_([this, where = std::vector<int>(processors.begin(), processors.end())] {
+          hardware::keep_to(where);
+          serve();
+        }) {}
   ~Interlude() {
     set(over);
     thread_.join();

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/utsname.h>
+
+#include "engine/hardware/storage/disk.h"
 
 namespace leanstream::probe {
 namespace {
@@ -43,18 +43,6 @@ std::string last_level_cache() {
     if (!found.empty()) size = found;
   }
   return size.empty() ? "" : ", last-level cache " + size;
-}
-
-// What the system says of the disk that holds `path`; "" where it says nothing.
-std::filesystem::path disk_folder(const std::string& path) {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0) return "";
-  const auto device = S_ISBLK(found.st_mode) ? found.st_rdev : found.st_dev;
-  const auto link = fmt::format("/sys/dev/block/{}:{}", major(device), minor(device));
-  std::error_code error;
-  auto folder = std::filesystem::canonical(link, error);
-  if (error) return "";
-  return std::filesystem::exists(folder / "partition", error) ? folder.parent_path() : folder;
 }
 
 // Neighbouring requests that are handed over together are one, up to so many bytes.
@@ -91,7 +79,7 @@ Machine this_machine(const std::string& path) {
   const std::string model = value_of("/proc/cpuinfo", "model name");
   machine.processor = fmt::format("{}, {} processors{}", model.empty() ? "unknown" : plain(model),
                                   machine.processors, last_level_cache());
-  const auto disk = disk_folder(path);
+  const auto disk = hardware::disk_folder(path);
   machine.disk = disk_text(disk);
   machine.merge_bytes = merge_bytes(disk);
   utsname system{};

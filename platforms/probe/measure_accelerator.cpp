@@ -10,15 +10,17 @@ namespace {
 // Made when it is first needed, gone with its group.
 class LazyRig {
  public:
-  LazyRig(const Shape& shape, int threads) : shape_(shape), threads_(threads) {}
+  LazyRig(const Shape& shape, const Plan& plan) : shape_(shape), plan_(plan) {}
   AcceleratorRig& get() {
-    if (!rig_) rig_ = std::make_unique<AcceleratorRig>(shape_, threads_);
+    if (!rig_) {
+      rig_ = std::make_unique<AcceleratorRig>(shape_, plan_.threads, plan_.processors.accelerator);
+    }
     return *rig_;
   }
 
  private:
   Shape shape_;
-  int threads_;
+  const Plan& plan_;
   std::unique_ptr<AcceleratorRig> rig_;
 };
 
@@ -35,17 +37,19 @@ std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path) {
                                         {"mlp work", "s"},  {"head work", "s"}};
   std::vector<Group> groups;
   for (const Shape& shape : plan.shapes) {
-    const auto rig = std::make_shared<LazyRig>(shape, plan.threads);
+    const auto rig = std::make_shared<LazyRig>(shape, plan);
     Group& group = groups.emplace_back();
-    for (const auto& [synchronisation, name] : kSynchronisations) {
-      for (const int segments : plan.segments) {
-        for (const double share : plan.shares) {
-          group.push_back({kDecode, decode_parameters(shape, synchronisation, segments, share),
-                           figures, [=, &plan, how = synchronisation](int repetition) {
-                             return values_of(rig->get().decode(how, segments, share,
-                                                                plan.layer_samples, repetition));
-                           }});
-        }
+    const auto add = [&](backend::Synchronisation how, int segments, double share, Order order) {
+      group.push_back({kDecode, decode_parameters(shape, how, segments, share, order), figures,
+                       [=, &plan](int repetition) {
+                         return values_of(rig->get().decode(how, segments, share, order,
+                                                            plan.layer_samples, repetition));
+                       }});
+    };
+    for (const int segments : plan.segments) {
+      for (const double share : plan.shares) {
+        for (const auto& [how, name] : kSynchronisations) add(how, segments, share, Order::random);
+        add(backend::Synchronisation::flags, segments, share, Order::memory);
       }
     }
     group.push_back(

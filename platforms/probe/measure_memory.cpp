@@ -28,7 +28,7 @@ void sum(std::span<const std::uint64_t> words) {
 }
 
 // Bytes a second: each thread reads a part of its own over and over, all for the same time.
-double bandwidth(const Words& words, int threads, double for_s) {
+double bandwidth(const Words& words, int threads, const Plan& plan) {
   const std::size_t part = words.size() / static_cast<std::size_t>(threads);
   std::atomic<int> ready{0};
   std::atomic<std::uint64_t> rounds{0};
@@ -37,10 +37,12 @@ double bandwidth(const Words& words, int threads, double for_s) {
   std::atomic<TimeNs> from_ns{0};
   for (int t = 0; t < threads; ++t) {
     all.emplace_back([&, t] {
+      hardware::keep_to(plan.processors.all);
       const auto mine = std::span(words).subspan(static_cast<std::size_t>(t) * part, part);
       if (++ready == threads) from_ns.store(steady_ns());
       while (from_ns.load() == 0) std::this_thread::yield();
-      const TimeNs until_ns = from_ns.load() + static_cast<TimeNs>(for_s * kNsPerSecond);
+      const TimeNs until_ns =
+          from_ns.load() + static_cast<TimeNs>(plan.memory_seconds * kNsPerSecond);
       do {
         sum(mine);
         ++rounds;
@@ -68,8 +70,7 @@ Group memory_probes(const Plan& plan) {
   Group group;
   for (const bool all : {false, true}) {
     group.push_back({kMemory, memory_parameters(all), {{"rate", "B/s"}}, [=, &plan](int) {
-                       return std::vector<double>{
-                           bandwidth(buffer(), all ? processors : 1, plan.memory_seconds)};
+                       return std::vector<double>{bandwidth(buffer(), all ? processors : 1, plan)};
                      }});
   }
   return group;

@@ -42,7 +42,7 @@ double trip_s(hardware::PredictionUnit& unit, LayerId layers, TimeNs idle_ns, in
 }
 
 // Of a caller that looks without a pause.
-double prediction_s(const PredictionSize& size, int times) {
+double prediction_s(const PredictionSize& size, const Plan& plan) {
   const NoPredictor predictor;
   backend::WorldSpec spec;
   spec.shape.hidden = size.hidden;
@@ -51,21 +51,21 @@ double prediction_s(const PredictionSize& size, int times) {
   spec.predictor = &predictor;
   // As many layers as make the weights larger than caches.
   spec.shape.layers = static_cast<LayerId>(1 + kLayersBytes / spec.prediction.bytes);
-  hardware::PredictionUnit unit(spec, [] {});
-  return trip_s(unit, spec.shape.layers, 0, times, [] {});
+  hardware::PredictionUnit unit(spec, plan.processors.accelerator, [] {});
+  return trip_s(unit, spec.shape.layers, 0, plan.predictions, [] {});
 }
 
 // From a thread that goes to sleep in the storage to the one that predicts, and back: half of both.
 // Nothing is read or computed.
-double hand_over_s(const hardware::StorageSpec& reads, TimeNs idle_ns, int times) {
-  const auto storage = hardware::open_storage(reads);
+double hand_over_s(const Plan& plan, const PathOf& path, TimeNs idle_ns) {
+  const auto storage = hardware::open_storage({.path = path(), .engine = plan.engine});
   const NoPredictor predictor;
   backend::WorldSpec spec;
   spec.shape.layers = 1;
   spec.shape.hidden = spec.shape.ffn = 32;
   spec.predictor = &predictor;
-  hardware::PredictionUnit unit(spec, [&] { storage->wake(); });
-  return trip_s(unit, spec.shape.layers, idle_ns, times, [&] { storage->wait(kNever); }) / 2;
+  hardware::PredictionUnit unit(spec, plan.processors.predictor, [&] { storage->wake(); });
+  return trip_s(unit, spec.shape.layers, idle_ns, plan.wakes, [&] { storage->wait(kNever); }) / 2;
 }
 
 }  // namespace
@@ -74,14 +74,13 @@ Group prediction_probes(const Plan& plan, const PathOf& path) {
   Group group;
   for (const TimeNs idle_ns : plan.idle_ns) {
     group.push_back({kHandOver, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
-                       const hardware::StorageSpec spec{.path = path(), .engine = plan.engine};
-                       return std::vector<double>{hand_over_s(spec, idle_ns, plan.wakes)};
+                       return std::vector<double>{hand_over_s(plan, path, idle_ns)};
                      }});
   }
   for (const PredictionSize& size : kPredictions) {
     group.push_back(
         {kPrediction, prediction_parameters(size), {{"time", "s"}}, [&size, &plan](int) {
-           return std::vector<double>{prediction_s(size, plan.predictions)};
+           return std::vector<double>{prediction_s(size, plan)};
          }});
   }
   return group;

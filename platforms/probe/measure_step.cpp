@@ -64,8 +64,8 @@ std::unique_ptr<Kind> make_policy(const char* yaml, const typename Kind::Context
 // takes its time to answer, as devices do.
 class WatchedWorld final : public backend::Backend {
  public:
-  WatchedWorld(Backend& inner, const scheduler::Scheduler& scheduler)
-      : inner_(inner), metrics_(scheduler.metrics()) {}
+  WatchedWorld(Backend& inner, const scheduler::Scheduler& scheduler, Interlude& interlude)
+      : inner_(inner), interlude_(interlude), metrics_(scheduler.metrics()) {}
 
   TimeNs now() override { return inner_.now(); }
   void submit(std::span<const scheduler::Command> commands) override {
@@ -86,7 +86,7 @@ class WatchedWorld final : public backend::Backend {
 
  private:
   Backend& inner_;
-  Interlude interlude_;
+  Interlude& interlude_;
   const scheduler::RunMetrics& metrics_;
   TimeNs answered_ns_ = 0;
   TimeNs spent_ns_ = 0;
@@ -94,7 +94,7 @@ class WatchedWorld final : public backend::Backend {
 };
 
 // The mean over the batches of a run.
-double step_s() {
+double step_s(const Plan& plan) {
   const Activations activations;
   scheduler::RunSpec run;
   run.layers = kLayers;
@@ -117,7 +117,8 @@ double step_s() {
   world.geometry = run.geometry;
   world.predictor = predictor.get();
   const auto null = backend::make_world("null", world);
-  WatchedWorld watched(*null, scheduler);
+  Interlude interlude(plan.processors.accelerator);
+  WatchedWorld watched(*null, scheduler, interlude);
   backend::run(scheduler, watched);
   if (!scheduler.failure().empty()) throw UserError("calibrate: {}", scheduler.failure());
   return watched.step_s();
@@ -125,8 +126,8 @@ double step_s() {
 
 }  // namespace
 
-Group step_probes() {
-  return {{kStep, "", {{"time", "s"}}, [](int) { return std::vector<double>{step_s()}; }}};
+Group step_probes(const Plan& plan) {
+  return {{kStep, "", {{"time", "s"}}, [&plan](int) { return std::vector<double>{step_s(plan)}; }}};
 }
 
 }  // namespace leanstream::probe

@@ -50,14 +50,16 @@ std::vector<double> pauses(const hardware::LoopSpec& spec, const std::string& en
   return {(result.wall_s - paused_s) / count, paused_s / count};
 }
 
-// A thread that sleeps in the storage, and another that wakes it after a while; the median of the
+// A thread that sleeps in the storage, and another that wakes it after a while; the mean of the
 // times at which it slept. On a busy machine it may not get to sleep before it is woken.
-double wake_up_s(const hardware::StorageSpec& spec, TimeNs idle_ns, int times) {
+double wake_up_s(const hardware::StorageSpec& spec, const hardware::Processors& processors,
+                 TimeNs idle_ns, int times) {
   const auto storage = hardware::open_storage(spec);
   std::atomic<int> asked{0};  // wakes that the sleeper is ready for
   std::atomic<TimeNs> called_ns{0};
   std::vector<double> asleep, all;
   std::thread caller([&] {
+    hardware::keep_to(processors.accelerator);
     for (int i = 1; i <= times; ++i) {
       while (asked.load() < i) std::this_thread::yield();
       std::this_thread::sleep_for(std::chrono::nanoseconds(idle_ns));
@@ -78,14 +80,14 @@ double wake_up_s(const hardware::StorageSpec& spec, TimeNs idle_ns, int times) {
     if (called_ns.load() - entered_ns > idle_ns / 2) asleep.push_back(all.back());
   }
   caller.join();
-  return median(asleep.empty() ? std::move(all) : std::move(asleep));
+  return mean(asleep.empty() ? all : asleep);
 }
 
 }  // namespace
 
 Group storage_probes(const Plan& plan, const PathOf& path) {
   Group group;
-  const auto interlude = std::make_shared<Interlude>();
+  const auto interlude = std::make_shared<Interlude>(plan.processors.accelerator);
   const auto add = [&](const char* what, std::string parameters, Bytes bytes, std::int32_t requests,
                        const std::vector<std::int32_t>& pieces, bool apart = false) {
     group.push_back({what,
@@ -134,7 +136,8 @@ Group wake_up_probes(const Plan& plan, const PathOf& path) {
   for (const TimeNs idle_ns : plan.idle_ns) {
     group.push_back({kWakeUp, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
                        const hardware::StorageSpec spec{.path = path(), .engine = plan.engine};
-                       return std::vector<double>{wake_up_s(spec, idle_ns, plan.wakes)};
+                       return std::vector<double>{
+                           wake_up_s(spec, plan.processors, idle_ns, plan.wakes)};
                      }});
   }
   return group;

@@ -264,6 +264,10 @@ void Maker::accelerator() {
   for (const char* name : {"block", "block_vectors"}) {
     fitted(name, "what a layer takes beyond its bytes and segments, for each block", fit.mlp);
   }
+  for (const char* name : {"jump", "jump_vectors"}) {
+    fitted(name, "what blocks in random order take beyond those that lie one behind another",
+           fit.mlp);
+  }
   for (const char* name : {"row", "attention_head", "command"}) {
     fitted(name, "what attention and head take beyond their bytes", fit.resident);
   }

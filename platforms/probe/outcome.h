@@ -31,8 +31,9 @@ struct Outcome {
 // All of `plan` has been measured. Throws UserError where the reads are too few for a fit.
 //
 //   attention, head    command + heads · attention_head + rows · row + bytes ÷ bandwidth
-//   MLP of a layer     segments · segment(synchronisation) + blocks · block
-//                      + (bytes + blocks · hidden · block_vectors) ÷ mlp_bandwidth
+//   MLP of a layer     segments · segment(synchronisation) + blocks · block + jumps · jump
+//                      + (bytes + hidden · (blocks · block_vectors + jumps · jump_vectors))
+//                        ÷ mlp_bandwidth; jumps: blocks that do not lie behind the one before
 //   many tokens        operations ÷ compute, ÷ mlp_compute
 //
 // each by least squares of the relative errors with no cost below 0 (fit_times.h). Bytes are those

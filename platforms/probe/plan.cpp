@@ -28,12 +28,12 @@ std::string Plan::text() const {
       "{} repetitions; {} by {}; {} at once; {} reads of {} B together and {} mixed of {} B, {} "
       "places of {} B "
       "for {} s, pauses for {} s; {} MiB of "
-      "memory for {} s; {} threads; shapes {}; {} segments; shares {}; {} layers; {} tokens",
+      "memory for {} s; {} threads, {}; shapes {}; {} segments; shares {}; {} layers; {} tokens",
       repetitions, file.empty() ? fmt::format("a file of {} MiB", size_mib) : file, engine, depth,
       fmt::join(bursts, " "), fmt::join(read_bytes, " "), fmt::join(mix_bursts, " "), mix_bytes,
       pieces, piece_bytes, read_seconds, pause_seconds, memory_bytes >> 20, memory_seconds, threads,
-      fmt::join(names, " and "), fmt::join(segments, " "), fmt::join(shares, " "), layer_samples,
-      prompt);
+      processors.text(), fmt::join(names, " and "), fmt::join(segments, " "),
+      fmt::join(shares, " "), layer_samples, prompt);
 }
 
 Plan full_plan() {

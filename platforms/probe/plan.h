@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/base/types.h"
+#include "engine/hardware/storage/processors.h"
 
 namespace leanstream::probe {
 
@@ -23,7 +24,8 @@ struct Shape {
 };
 
 struct Plan {
-  int repetitions = 3;  // of everything, in random order
+  int repetitions = 3;              // of everything, in random order
+  hardware::Processors processors;  // of threads, as in a run
   // Storage.
   std::string file;  // to read from; "": a temporary one
   Bytes size_mib = 1024;

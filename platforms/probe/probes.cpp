@@ -35,12 +35,13 @@ std::string shape_parameters(const Shape& shape) {
 }
 
 std::string decode_parameters(const Shape& shape, backend::Synchronisation synchronisation,
-                              int segments, double share) {
+                              int segments, double share, Order order) {
   std::string text = shape_parameters(shape);
   for (const auto& [one, name] : kSynchronisations) {
     if (one == synchronisation) text += fmt::format(" synchronisation={}", name);
   }
-  return text + fmt::format(" segments={} share={}", segments, share);
+  return text + fmt::format(" segments={} share={}", segments, share) +
+         (order == Order::memory ? " in order" : "");
 }
 
 std::string idle_parameters(TimeNs idle_ns) {
@@ -54,7 +55,7 @@ std::string prediction_parameters(const PredictionSize& size) {
 std::vector<Group> all_probes(const Plan& plan, const PathOf& path) {
   // What can fail first.
   std::vector<Group> groups{wake_up_probes(plan, path), storage_probes(plan, path),
-                            memory_probes(plan), step_probes(), prediction_probes(plan, path)};
+                            memory_probes(plan), step_probes(plan), prediction_probes(plan, path)};
   for (Group& group : accelerator_probes(plan, path)) groups.push_back(std::move(group));
   return groups;
 }

@@ -34,8 +34,10 @@ std::string pieces_parameters(const Plan& plan, std::int32_t together);
 std::string merged_parameters(const Plan& plan, std::int32_t together);
 std::string pauses_parameters(const Plan& plan);
 std::string memory_parameters(bool all_processors);
+// The order of a layer's blocks in memory, as they are released.
+enum class Order : std::uint8_t { random, memory };
 std::string decode_parameters(const Shape& shape, backend::Synchronisation synchronisation,
-                              int segments, double share);
+                              int segments, double share, Order order);
 std::string shape_parameters(const Shape& shape);
 std::string idle_parameters(TimeNs idle_ns);
 
@@ -57,7 +59,7 @@ Group memory_probes(const Plan& plan);
 // A group for each shape.
 std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path);
 Group wake_up_probes(const Plan& plan, const PathOf& path);
-Group step_probes();
+Group step_probes(const Plan& plan);
 Group prediction_probes(const Plan& plan, const PathOf& path);
 
 // All of them.

@@ -24,8 +24,9 @@ struct Known {
 };
 
 constexpr double kPieceBytes = 2'000, kMergeBytes = 5'000;
-constexpr double kBlockS = 300e-9, kElementS = 1.2e-9, kRowS = 12e-9, kAttentionHeadS = 4e-6,
-                 kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
+constexpr double kBlockS = 300e-9, kElementS = 1.2e-9, kJumpS = 150e-9, kJumpElementS = 0.4e-9,
+                 kRowS = 12e-9, kAttentionHeadS = 4e-6, kStartS = 40e-6, kWakeUpS = 25e-6,
+                 kStepS = 6e-6, kReadS = 7e-6;
 
 platform::Flash flash() {
   return {.bandwidth_bytes_per_s = 3e9,
@@ -111,11 +112,16 @@ class OutcomeTest : public SamplesTest {
         for (const double share : plan.shares) {
           // Of the others attention and head are not to count.
           const double slower = how == backend::Synchronisation::flags ? 1 : 2;
-          const double mlp = segments * known.segment_s.at(name) +
-                             blocks_of(shape, share) * (kBlockS + shape.hidden * kElementS) +
-                             mlp_bytes(shape, neurons_of(shape, share)) / known.mlp_bandwidth;
-          put(to, kDecode, decode_parameters(shape, how, segments, share),
-              {{"attention", slower * attention}, {"head", slower * head}, {"mlp", mlp}});
+          for (const Order order : {Order::random, Order::memory}) {
+            const double blocks = blocks_of(shape, share);
+            const double jumps = order == Order::random ? blocks : segments;
+            const double mlp = segments * known.segment_s.at(name) +
+                               blocks * (kBlockS + shape.hidden * kElementS) +
+                               jumps * (kJumpS + shape.hidden * kJumpElementS) +
+                               mlp_bytes(shape, neurons_of(shape, share)) / known.mlp_bandwidth;
+            put(to, kDecode, decode_parameters(shape, how, segments, share, order),
+                {{"attention", slower * attention}, {"head", slower * head}, {"mlp", mlp}});
+          }
         }
       }
     }
@@ -137,6 +143,8 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_EQ(a.command_ns, 9'000);
   EXPECT_EQ(a.block_ns, 300);
   EXPECT_NEAR(a.block_vector_bytes, kElementS * 10e9, 0.01);
+  EXPECT_EQ(a.jump_ns, 150);
+  EXPECT_NEAR(a.jump_vector_bytes, kJumpElementS * 10e9, 0.01);
   EXPECT_EQ(a.row_ns, 12);
   EXPECT_EQ(a.attention_head_ns, 4'000);
   EXPECT_EQ(a.patience_ns, 50'000);
@@ -176,7 +184,7 @@ TEST_F(OutcomeTest, ErrorsOfAPerfectFitAreNone) {
     EXPECT_NEAR(one.rate, 0, 0.02);
     EXPECT_FALSE(one.p50 || one.p99);
   }
-  EXPECT_EQ(outcome.commands.size(), 6U * 2 + 6U * 3 * 3 * 2 + 6U * 2);
+  EXPECT_EQ(outcome.commands.size(), 6U * 2 + 6U * (3 + 1) * 3 * 2 + 6U * 2);
   for (const CommandError& one : outcome.commands) EXPECT_NEAR(one.error, 0, 1e-6) << one.what;
 }
 

@@ -100,7 +100,29 @@ TEST_F(HostTest, APredictionWakesItsThreadAndIsKeptUntilTheNextWait) {
   });
 }
 
-// Threads of an accelerator sleep where nothing has come for 50 us, unless they poll.
+// Two cores: the accelerator has one, predictions are made on that of the scheduler's thread.
+TEST_F(HostTest, APredictionBeginsWhenItsProcessorHasHandedOver) {
+  for (const std::int32_t cores : {2, 3}) {
+    device.platform.cpu.cores = cores;
+    in_world([&](Host& host) {
+      auto prediction = commands.make(CommandKind::predict);
+      prediction.layer = 1;
+      submit(host, {prediction, commands.read(5)});  // 2 us a request
+      const auto answered = [&](TicketId ticket) {
+        for (;;) {
+          for (const scheduler::Completion& c : host.wait(kNever)) {
+            if (c.ticket == ticket) return c.time_ns;
+          }
+        }
+      };
+      EXPECT_EQ(answered(prediction.ticket),
+                3'000 + (cores == 2 ? 5 * 2'000 : 0) + 4'000 + 100'000 + 4'000);
+    });
+  }
+}
+
+// Threads of an accelerator sleep where nothing has come for 50 us; those that are launched at
+// once, those that poll never.
 TEST(Accelerator, StartsLaterWhenItHasBeenIdleForLong) {
   using backend::Synchronisation;
   Device device;
@@ -115,13 +137,14 @@ TEST(Accelerator, StartsLaterWhenItHasBeenIdleForLong) {
       Commands commands;
       std::vector<Command> two{commands.release(20), commands.release(20)};
       world.submit(two);
-      EXPECT_EQ(drain(world, 2)[2].time_ns, 2 * segment_ns);
+      const bool launched = way == Synchronisation::device;
+      EXPECT_EQ(drain(world, 2)[2].time_ns, (launched ? 30'000 : 0) + 2 * segment_ns);
       for (const TimeNs idle_ns : {49'000, 51'000}) {
         const TimeNs from = world.now();
         world.wait(from + idle_ns);
         const Command next = commands.release(20);
         world.submit(std::span(&next, 1));
-        const bool asleep = way != Synchronisation::polling && idle_ns > 50'000;
+        const bool asleep = launched || (way == Synchronisation::flags && idle_ns > 50'000);
         EXPECT_EQ(world.wait(kNever)[0].time_ns,
                   from + idle_ns + (asleep ? 30'000 : 0) + segment_ns);
       }

@@ -71,6 +71,24 @@ TEST(Roofline, ABlockWaitsForItsFirstBytes) {
   EXPECT_NEAR(flow.alone_s(), 20e-6 + 30e-6 + 100 * 300e-9, 1e-15);
 }
 
+TEST(Roofline, ABlockThatDoesNotFollowInMemoryCostsAJump) {
+  Device device;  // hidden 1,000
+  Commands commands;
+  auto release = commands.release(4);
+  const double before_s = accelerator_flow(device.spec, release).alone_s();
+  device.platform.accelerator.jump_ns = 200;
+  device.platform.accelerator.jump_vector_bytes = 2;
+  const auto jumps = [&](std::vector<SlotId> slots) {
+    release.slots = slots;
+    const double more_s = accelerator_flow(device.spec, release).alone_s() - before_s;
+    return more_s / (200e-9 + 2'000 / 40e9);
+  };
+  EXPECT_NEAR(jumps({5, 6, 7, 8}), 1, 1e-6);
+  EXPECT_NEAR(jumps({8, 7, 6, 5}), 4, 1e-6);
+  EXPECT_NEAR(jumps({5, 6, 9, 10}), 2, 1e-6);
+  EXPECT_NEAR(jumps({}), 4, 1e-6);  // not known where
+}
+
 TEST(Roofline, RowsHeadsAndVectorsCostBesideBytes) {
   Device device;  // hidden 1,000, 10 heads as keys and values have, 5,000 tokens
   Commands commands;

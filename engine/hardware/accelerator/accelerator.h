@@ -32,8 +32,9 @@ struct AcceleratorSpec {
   std::function<std::span<const std::int32_t>(LayerId)> order;
   std::span<const std::byte> arena;  // slots of geometry.block_bytes; slot s starts at s · that
   backend::Synchronisation synchronisation = backend::Synchronisation::flags;
-  int threads = 1;     // that compute; more than the caller's
-  TokenId tokens = 0;  // of the run, the prompt included
+  int threads = 1;                // that compute; more than the caller's
+  std::vector<int> processors{};  // that they keep to; empty: as the caller
+  TokenId tokens = 0;             // of the run, the prompt included
   TokenFeed feed;
   bool keep_nll = false;  // of the given ids
   // Called from any thread when there is something to poll that somebody may wait for: not for the

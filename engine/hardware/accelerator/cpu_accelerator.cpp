@@ -4,6 +4,7 @@
 
 #include "engine/base/check.h"
 #include "engine/hardware/accelerator/registry.h"
+#include "engine/hardware/storage/processors.h"
 
 namespace leanstream::hardware {
 namespace {
@@ -142,6 +143,7 @@ void CpuAccelerator::poll(std::vector<Ended>& out) {
 }
 
 void CpuAccelerator::serve(int worker) {
+  if (!spec_.processors.empty()) keep_to(spec_.processors);
   Part part;
   while (queue_.take(part)) {
     part.begin_ns = steady_ns();

@@ -106,6 +106,7 @@ void LaneStorage::poll(std::vector<StorageResult>& out) {
 void LaneStorage::wait(TimeNs at_most_ns) {
   if (results_.empty() && at_most_ns > 0 && wake_.arm()) {
     sleep(at_most_ns);
+    reap();  // the ring too: who does not poll would never sleep again
   } else {
     flush();
   }
