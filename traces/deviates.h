@@ -11,7 +11,8 @@
 
 namespace leanstream::traces {
 
-inline constexpr int kScoreBits = 12;  // fractional bits of scores and deviates
+inline constexpr int kScoreBits = 12;   // fractional bits of scores and deviates
+inline constexpr int kWeightBits = 14;  // of what deviates are multiplied by
 
 inline std::int64_t rounded(double value, int bits) {
   return std::llround(value * static_cast<double>(std::int64_t{1} << bits));

@@ -10,7 +10,6 @@
 namespace leanstream::traces {
 namespace {
 
-constexpr int kWeightBits = 14;
 constexpr int kStateBits = 20;  // of what lasts
 constexpr int kCarryBits = 24;
 constexpr std::uint32_t kMostAttempts = 16;

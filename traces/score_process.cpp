@@ -13,14 +13,14 @@
 namespace leanstream::traces {
 namespace {
 
-constexpr int kBisections = 40;
+constexpr int kFitBisections = 40;
 constexpr double kTolerance = 0.005;  // of a figure that no process reaches exactly
 constexpr double kHottest = 0.2;      // of the neurons, in hot_share
 
 // The root of a rising function on [low, high], or the nearer end.
 template <typename Function>
 double solve(double low, double high, double wanted, Function value) {
-  for (int i = 0; i < kBisections; ++i) {
+  for (int i = 0; i < kFitBisections; ++i) {
     const double middle = 0.5 * (low + high);
     (value(middle) < wanted ? low : high) = middle;
   }

@@ -12,7 +12,6 @@
 namespace leanstream::traces {
 namespace {
 
-constexpr int kWeightBits = 14;
 constexpr int kNuisanceBits = 2;                // a quarter of the factors' deviation
 constexpr std::uint32_t kNuisance = kFeatures;  // purpose of a draw; the features' own come before
 

@@ -16,7 +16,7 @@
 namespace leanstream {
 namespace {
 
-using Bytes = std::array<std::array<std::uint8_t, 256>, 4>;
+using ByteTable = std::array<std::array<std::uint8_t, 256>, 4>;
 
 // Pairs of codes; returns how many sums it wrote. Table look-ups are loads, so the codes come eight
 // in one.
@@ -47,7 +47,7 @@ LEANSTREAM_VBMI inline __m512i look_up(const __m512i (&table)[4], __m512i codes,
 
 // The same 32 pairs at a time: each byte of the units is looked up in registers, neighbours are
 // added as 16 bits, and the four bytes are put together as 32.
-LEANSTREAM_VBMI std::size_t pairs_vbmi(const std::uint8_t* codes, const Bytes& bytes,
+LEANSTREAM_VBMI std::size_t pairs_vbmi(const std::uint8_t* codes, const ByteTable& bytes,
                                        std::size_t count, std::uint32_t* sums) {
   __m512i tables[4][4];
   for (std::size_t p = 0; p < 4; ++p) {

@@ -13,6 +13,7 @@
 
 #include "engine/backend/run_loop.h"
 #include "engine/base/error.h"
+#include "engine/base/median.h"
 #include "engine/config/document.h"
 #include "engine/model/model_file.h"
 #include "engine/scheduler/scheduler.h"
@@ -45,7 +46,7 @@ block_neurons: 2
 memory_budget: 20% of mlp
 )";
 
-struct Options {
+struct BenchOptions {
   TokenId tokens = 64;
   int repeats = 5;
   std::string only;  // the name of one case
@@ -54,11 +55,6 @@ struct Options {
 
 double seconds_since(Clock::time_point from) {
   return std::chrono::duration<double>(Clock::now() - from).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // A trace that is there while this object is.
@@ -217,7 +213,7 @@ constexpr std::array kCases{Case{"null", "null", "segment", "oracle"},
                             Case{"segment", "sim", "segment", ""},
                             Case{"request", "sim", "request", ""}};
 
-Json measure(const Case& c, const run::Cell& cell, const Options& o) {
+Json measure(const Case& c, const run::Cell& cell, const BenchOptions& o) {
   std::vector<double> walls;
   Run run;
   for (int i = 0; i < o.repeats; ++i) {
@@ -243,7 +239,7 @@ Json measure(const Case& c, const run::Cell& cell, const Options& o) {
           {"predictor_ms", predictor_ms}};
 }
 
-void execute(const Options& o) {
+void execute(const BenchOptions& o) {
   const TokenId tokens = kPrompt + o.tokens;
   const TemporaryTrace trace(tokens);
   Json rows = Json::array();
@@ -278,7 +274,7 @@ void execute(const Options& o) {
 void add_bench(CLI::App& app) {
   auto* bench = app.add_subcommand("bench", "micro-benchmarks of the program itself");
   bench->require_subcommand(1);
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchOptions>();
   auto* core = bench->add_subcommand(
       "core",
       "wall time of a token at Mistral-7B's size: core alone, segment and request fidelity");

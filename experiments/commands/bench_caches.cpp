@@ -32,7 +32,7 @@ using traces::SetSequence;
 
 constexpr double kSecondsACase = 0.1;  // at least, of each round
 
-struct Options {
+struct CacheBenchOptions {
   std::string trace = "traces/samples/genesis-smollm2-135m.safetensors";
   double density = 0.2;
   double share = 0.25;
@@ -45,7 +45,7 @@ struct Options {
 // misses of all of it.
 using Work = std::function<std::int64_t(int passes)>;
 
-struct Case {
+struct CacheCase {
   std::string name;
   Work work;
   int passes = 1;
@@ -113,8 +113,8 @@ std::int64_t stack_distances(const SetSequence& sets, SlotId slots, int passes) 
   return distances.misses(slots);
 }
 
-std::vector<Case> cases_of(const SetSequence& sets, SlotId slots) {
-  std::vector<Case> cases;
+std::vector<CacheCase> cases_of(const SetSequence& sets, SlotId slots) {
+  std::vector<CacheCase> cases;
   cases.push_back({"list_and_hash_lru",
                    [&sets, slots](int passes) { return list_and_hash(sets, slots, passes); }});
   for (const char* name : {"lru", "fifo", "clock", "sieve", "lfu", "lfu_in_cache", "lfu_aging",
@@ -128,26 +128,26 @@ std::vector<Case> cases_of(const SetSequence& sets, SlotId slots) {
   return cases;
 }
 
-double seconds(const Case& c) {
+double seconds(const CacheCase& c) {
   const auto from = Clock::now();
   c.work(c.passes);
   return std::chrono::duration<double>(Clock::now() - from).count();
 }
 
-void measure(std::vector<Case>& cases, double accesses, int rounds) {
-  for (Case& c : cases) {
+void measure(std::vector<CacheCase>& cases, double accesses, int rounds) {
+  for (CacheCase& c : cases) {
     const double once = std::max(1e-9, seconds(c));
     c.passes = std::max(1, static_cast<int>(std::ceil(kSecondsACase / once)));
   }
   for (int round = 0; round < rounds; ++round) {
-    for (Case& c : cases) {
+    for (CacheCase& c : cases) {
       c.rates.push_back(accesses * c.passes / seconds(c));
       c.ratios.push_back(c.rates.back() / cases.front().rates.back());
     }
   }
 }
 
-void execute(const Options& o) {
+void execute(const CacheBenchOptions& o) {
   if (!(o.density > 0 && o.density <= 1) || !(o.share > 0 && o.share <= 1)) {
     throw UserError("--density {} and --share {}: shares above 0, at most 1", o.density, o.share);
   }
@@ -157,13 +157,13 @@ void execute(const Options& o) {
       static_cast<SlotId>(std::max(1.0, std::round(o.share * static_cast<double>(sets.neurons()))));
   const auto accesses = static_cast<double>(traces::wanted_from(sets, 0));
   auto cases = cases_of(sets, slots);
-  std::erase_if(cases, [&](const Case& c) {
+  std::erase_if(cases, [&](const CacheCase& c) {
     const bool asked = std::find(o.only.begin(), o.only.end(), c.name) != o.only.end();
     return c.name != "list_and_hash_lru" && !o.only.empty() && !asked;
   });
   measure(cases, accesses, o.rounds);
   Json rows = Json::array();
-  for (const Case& c : cases) {
+  for (const CacheCase& c : cases) {
     const auto [least, most] = std::minmax_element(c.ratios.begin(), c.ratios.end());
     rows.push_back(
         {{"cache", c.name},
@@ -193,7 +193,7 @@ void execute(const Options& o) {
 }  // namespace
 
 void add_bench_caches(CLI::App& bench) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<CacheBenchOptions>();
   auto* caches = bench.add_subcommand(
       "caches", "replays of caches from bitsets, as ratios to a list and a hash table");
   caches->add_option("TRACE", o->trace, "trace file, repeated as needed")->capture_default_str();

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/error.h"
+#include "engine/base/median.h"
 #include "engine/hardware/storage/bare_loop.h"
 #include "engine/hardware/storage/image_file.h"
 #include "engine/hardware/storage/reader_loop.h"
@@ -31,7 +32,7 @@ constexpr double kUsPerS = 1e6;
 constexpr double kNsPerUs = 1e3;
 constexpr Bytes kKib = 1024;
 
-struct Options {
+struct StorageBenchOptions {
   std::string file;
   Bytes size_mib = 1024;
   std::string engine = "auto";
@@ -87,10 +88,6 @@ double quantile(std::vector<double> values, double share) {
   return values[static_cast<std::size_t>(at)];
 }
 
-double median(const std::vector<double>& values) {
-  return quantile(values, 0.5);
-}
-
 double iops(const LoopResult& run) {
   return static_cast<double>(run.reads) / run.wall_s;
 }
@@ -107,7 +104,8 @@ struct Cell {
 };
 
 // Neighbours in time are compared, and each kind is as often first as last.
-void measure_pair(const LoopSpec& spec, const Options& o, bool bare, bool reversed, Cell& cell) {
+void measure_pair(const LoopSpec& spec, const StorageBenchOptions& o, bool bare, bool reversed,
+                  Cell& cell) {
   LoopResult ours;
   std::optional<LoopResult> loop;
   std::optional<double> fio;
@@ -145,7 +143,7 @@ Json row_of(const LoopSpec& spec, const Cell& cell) {
            {"pairs", cell.iops.size()},
            {"iops", reads_per_s},
            {"gb_per_s", reads_per_s * static_cast<double>(spec.read_bytes) / 1e9},
-           {"latency_p50_us", quantile(cell.latency_us, 0.5)},
+           {"latency_p50_us", median(cell.latency_us)},
            {"latency_p99_us", quantile(cell.latency_us, 0.99)},
            {"cpu_us", median(cell.cpu_us)}};
   if (!cell.bare_iops.empty()) {
@@ -163,7 +161,8 @@ Json row_of(const LoopSpec& spec, const Cell& cell) {
   return row;
 }
 
-void print_head(const Options& o, const std::string& path, const std::string& description) {
+void print_head(const StorageBenchOptions& o, const std::string& path,
+                const std::string& description) {
   fmt::print(
       "{}, random reads, {} s each, median of {}\n{}\n"
       "   KiB depth      IOPS   GB/s   p50 us   p99 us  CPU us | bare: IOPS × CPU us + {}\n",
@@ -197,7 +196,7 @@ bool bare_loop_works(LoopSpec spec) {
   }
 }
 
-void execute(const Options& o) {
+void execute(const StorageBenchOptions& o) {
   std::optional<hardware::TemporaryImage> temporary;
   if (o.file.empty()) temporary.emplace(o.size_mib);
   const std::string path = temporary ? temporary->path() : o.file;
@@ -231,7 +230,7 @@ void execute(const Options& o) {
 }  // namespace
 
 void add_bench_storage(CLI::App& bench) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<StorageBenchOptions>();
   auto* storage = bench.add_subcommand(
       "storage", "random reads of this machine's disk: rate, latency, CPU time a read");
   auto* file = storage->add_option("--file", o->file, "file or block device; only read");

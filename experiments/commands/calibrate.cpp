@@ -24,7 +24,7 @@ using calibration::CellErrors;
 using calibration::StorageTable;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct CalibrateOptions {
   std::string table;
   std::vector<std::string> fio;
   std::string base = "oneplus-13";
@@ -34,13 +34,13 @@ struct Options {
 };
 
 // Where the measurements are from, for references.
-std::string names_of(const Options& o) {
+std::string names_of(const CalibrateOptions& o) {
   std::vector<std::string> names = o.fio;
   if (!o.table.empty()) names.insert(names.begin(), o.table);
   return config::join(names);
 }
 
-StorageTable load(const Options& o) {
+StorageTable load(const CalibrateOptions& o) {
   config::Diagnostics diagnostics;
   StorageTable table;
   if (!o.table.empty()) {
@@ -61,7 +61,7 @@ void print_figures(const platform::Flash& flash) {
   }
 }
 
-void execute(const Options& o) {
+void execute(const CalibrateOptions& o) {
   const StorageTable table = load(o);
   const auto base = platform::load_platform(o.base);
   const auto fitted_cells = o.half ? table.half(*o.half) : table.cells;
@@ -126,7 +126,7 @@ void print_errors(const std::vector<CellErrors>& errors) {
 }
 
 void add_calibrate(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CalibrateOptions>();
   auto* command = app.add_subcommand(
       "calibrate",
       "measures this machine and writes its platform file; or fits a platform's flash section to a "

@@ -35,7 +35,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int32_t kMostBlockNeurons = 64;  // as in an experiment
 
-struct Options {
+struct PackOptions {
   std::string gguf, shape, out, weights, name, trace, verify;
   std::string placement = "identity";
   std::int32_t layers = 0;  // 0: all
@@ -47,7 +47,7 @@ struct Options {
   bool json = false;
 };
 
-void check(const Options& o) {
+void check(const PackOptions& o) {
   if (int{!o.gguf.empty()} + int{!o.shape.empty()} + int{!o.verify.empty()} != 1) {
     throw UserError("pack needs exactly one of MODEL.gguf, --shape NAME, --verify IMAGE");
   }
@@ -83,13 +83,13 @@ struct Job {
   }
 };
 
-tf::StoreAs store_as(const Options& o) {
+tf::StoreAs store_as(const PackOptions& o) {
   if (o.weights == "q8_0") return tf::StoreAs::q8_0;
   const bool as_is = o.weights == "as_is" || (o.weights.empty() && o.shape.empty());
   return as_is ? tf::StoreAs::as_is : tf::StoreAs::f16;
 }
 
-void read_gguf(const Options& o, Job& job) {
+void read_gguf(const PackOptions& o, Job& job) {
   job.file = std::make_unique<tf::GgufFile>(o.gguf);
   job.gguf_shape = tf::read_shape(*job.file);
   job.types = tf::mlp_types(*job.file, job.gguf_shape, job.as);
@@ -108,7 +108,7 @@ void read_gguf(const Options& o, Job& job) {
 }
 
 // The order of a placement that was fitted on all layers of the model.
-void place(const Options& o, std::int32_t model_layers, model::FlashImageInfo& info) {
+void place(const PackOptions& o, std::int32_t model_layers, model::FlashImageInfo& info) {
   config::Diagnostics diagnostics;
   const auto document = config::parse_document(o.placement, "--placement", diagnostics);
   diagnostics.throw_if_any();
@@ -143,7 +143,7 @@ void place(const Options& o, std::int32_t model_layers, model::FlashImageInfo& i
                                       context.prompt_tokens, o.density);
 }
 
-Job prepare(const Options& o) {
+Job prepare(const PackOptions& o) {
   Job job;
   job.as = store_as(o);
   model::FlashImageInfo& info = job.info;
@@ -203,7 +203,7 @@ Json waste_by_block_neurons(const Job& job) {
   return rows;
 }
 
-Json answer(const Options& o, const Job& job, const model::FlashImage& image, double seconds) {
+Json answer(const PackOptions& o, const Job& job, const model::FlashImage& image, double seconds) {
   const auto& info = image.info();
   const Json rows = waste_by_block_neurons(job);
   const auto best = std::find_if(rows.rbegin(), rows.rend(),
@@ -265,7 +265,7 @@ void print(const Json& a) {
   fmt::print("{}", table_text(config::Json::parse(rows.dump())));
 }
 
-void pack(const Options& o) {
+void pack(const PackOptions& o) {
   const auto begin = std::chrono::steady_clock::now();
   const Job job = prepare(o);
   const tf::BlockLayout layout = job.layout(o.block_neurons);
@@ -283,7 +283,7 @@ void pack(const Options& o) {
   print(result);
 }
 
-void verify(const Options& o) {
+void verify(const PackOptions& o) {
   constexpr std::size_t kNamed = 8;
   const model::FlashImage image(o.verify);
   tf::image_layout(image);
@@ -319,7 +319,7 @@ void verify(const Options& o) {
 }  // namespace
 
 void add_pack(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PackOptions>();
   auto* command = app.add_subcommand("pack", "a flash image of a model's MLP weights");
   command->add_option("MODEL", o->gguf, "model file of architecture llama");
   command->add_option("--shape", o->shape, "random weights of a model's shape, by name or path");

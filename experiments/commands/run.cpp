@@ -17,7 +17,7 @@
 namespace leanstream::commands {
 namespace {
 
-struct Options {
+struct RunOptions {
   run::RunnerOptions runner;
   std::optional<std::string> audit;  // as written
   bool json = false;
@@ -61,7 +61,7 @@ void print_at_once(const std::string& piece) {
   std::fflush(stdout);
 }
 
-void execute(const Options& options) {
+void execute(const RunOptions& options) {
   const run::Outcome outcome = run::run_experiment(options.runner);
   if (options.json) {
     std::printf("%s\n", rows_as_json(outcome.folder).c_str());
@@ -95,7 +95,7 @@ void add(CLI::App& app, const char* name, const char* help, bool one_cell) {
   const auto is_named = [](const std::string& path) {
     return std::string(path.empty() ? "names no file" : "");
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   options->runner.one_cell = one_cell;
   options->no_report = one_cell;
   auto* command = app.add_subcommand(name, help);

@@ -23,7 +23,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct SynthesizeOptions {
   traces::SynthesisRequest request;
   std::string model;
   std::string fit = "smollm2-135m";
@@ -54,7 +54,7 @@ Json figures(const traces::ProcessFigures& meant, const traces::Statistics& got)
           row("importance_share", meant.importance_share, got.importance_share)};
 }
 
-void execute(const Options& o) {
+void execute(const SynthesizeOptions& o) {
   const auto knobs = read_knobs(o.assignments);
   check_writable(o.out);
   traces::SynthesisRequest request = o.request;
@@ -101,7 +101,7 @@ void execute(const Options& o) {
 }  // namespace
 
 void add_synthesize(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<SynthesizeOptions>();
   auto* command = app.add_subcommand("synthesize", "a synthetic activation trace of any shape");
   command->add_option("KNOBS", o->assignments, "key=value: what the trace is to look like");
   command->add_option("--model", o->model, "a model's shape, by name or path")->required();

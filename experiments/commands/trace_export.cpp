@@ -15,13 +15,13 @@ namespace {
 
 using traces::AccessFormat;
 
-struct Options {
+struct ExportOptions {
   AccessOptions accesses;
   AccessFormat format = AccessFormat::oracle_general;
   std::string out;
 };
 
-void execute(const Options& o) {
+void execute(const ExportOptions& o) {
   const traces::Trace trace(o.accesses.file);
   std::vector<std::string> problems;
   check_access_options(o.accesses, trace, problems);
@@ -37,7 +37,7 @@ void execute(const Options& o) {
 void add_trace_export(CLI::App& trace) {
   auto* command =
       trace.add_subcommand("export", "block accesses in the formats of cache simulators");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<ExportOptions>();
   add_access_options(*command, o->accesses);
   add_choice(*command, "--format", o->format,
              {{"oracleGeneral", AccessFormat::oracle_general}, {"csv", AccessFormat::csv}},

@@ -14,14 +14,14 @@
 namespace leanstream::commands {
 namespace {
 
-struct Options {
+struct FitOptions {
   std::vector<std::string> files;
   std::string out;
   double density = 0.2;
   bool synthetic = false;
 };
 
-void execute(const Options& o) {
+void execute(const FitOptions& o) {
   std::vector<std::unique_ptr<traces::Trace>> traces;
   std::vector<const traces::Trace*> views;
   for (const auto& file : o.files) {
@@ -46,7 +46,7 @@ void execute(const Options& o) {
 }  // namespace
 
 void add_trace_fit(CLI::App& trace) {
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<FitOptions>();
   auto* command = trace.add_subcommand("fit", "a fit for synthesize, from recorded traces");
   command->add_option("files", o->files, "traces of one model")->required();
   command->add_option("--out", o->out, "fit file (YAML)")->required();

@@ -27,7 +27,7 @@ using scheduler::Scope;
 using traces::Lookup;
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct MissesOptions {
   AccessOptions accesses;
   std::string policies = "lru,lfu,s3fifo,belady";
   std::string sizes = "5%,10%,15%,20%,25%,30%,40%,50%,60%,75%,90%";
@@ -102,7 +102,7 @@ std::vector<double> read_sizes(const std::string& text, std::vector<std::string>
   return shares;
 }
 
-Curves replay(const Options& o, const traces::Trace& trace, const traces::ReplayRules& rules,
+Curves replay(const MissesOptions& o, const traces::Trace& trace, const traces::ReplayRules& rules,
               const std::vector<traces::CacheChoice>& policies, std::vector<double> shares) {
   const auto accesses = traces::block_accesses(trace, o.accesses.density, o.accesses.block_neurons);
   Curves curves{std::move(shares), {}, {}, traces::wanted_from(accesses.sets, rules.from_token)};
@@ -121,7 +121,7 @@ double ratio(const Curves& c, const Curve& curve, std::size_t size) {
   return static_cast<double>(curve.misses[size]) / static_cast<double>(c.wanted);
 }
 
-report::CsvTable table_of(const Curves& c, const Options& o) {
+report::CsvTable table_of(const Curves& c, const MissesOptions& o) {
   report::CsvTable table;
   table.header = {"policy", "scope",  "lookup", "cache_share",
                   "slots",  "wanted", "misses", "miss_ratio"};
@@ -136,7 +136,7 @@ report::CsvTable table_of(const Curves& c, const Options& o) {
   return table;
 }
 
-Json json_of(const Curves& c, const Options& o, const traces::Trace& trace, TokenId warm_up) {
+Json json_of(const Curves& c, const MissesOptions& o, const traces::Trace& trace, TokenId warm_up) {
   Json policies = Json::array();
   for (const Curve& curve : c.curves) {
     Json ratios = Json::array();
@@ -157,7 +157,7 @@ Json json_of(const Curves& c, const Options& o, const traces::Trace& trace, Toke
           {"policies", std::move(policies)}};
 }
 
-std::string drawing(const Curves& c, const Options& o, const traces::Trace& trace) {
+std::string drawing(const Curves& c, const MissesOptions& o, const traces::Trace& trace) {
   report::LinePlot plot;
   plot.x_label = "cache, % of all blocks";
   plot.y_label = "miss ratio";
@@ -185,7 +185,7 @@ std::string drawing(const Curves& c, const Options& o, const traces::Trace& trac
                                   c.curves.size()));
 }
 
-void print(const Curves& c, const Options& o, const traces::Trace& trace, TokenId warm_up) {
+void print(const Curves& c, const MissesOptions& o, const traces::Trace& trace, TokenId warm_up) {
   fmt::print(
       "{}, {} trace of {}, density {}, blocks of {}\nmiss ratio, scope {}, look-up by {}, "
       "after {} tokens ({} blocks wanted)\n\n",
@@ -203,7 +203,7 @@ void print(const Curves& c, const Options& o, const traces::Trace& trace, TokenI
   fmt::print("\n");
 }
 
-void execute(const Options& o) {
+void execute(const MissesOptions& o) {
   const traces::Trace trace(o.accesses.file);
   std::vector<std::string> problems;
   check_access_options(o.accesses, trace, problems);
@@ -236,7 +236,7 @@ void execute(const Options& o) {
 void add_trace_misses(CLI::App& trace) {
   auto* misses = trace.add_subcommand(
       "misses", "miss ratios of caches at many sizes, beside the bound that none can beat");
-  const auto o = std::make_shared<Options>();
+  const auto o = std::make_shared<MissesOptions>();
   add_access_options(*misses, o->accesses);
   misses
       ->add_option("--policy", o->policies,

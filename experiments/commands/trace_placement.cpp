@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct PlacementOptions {
   std::string trace, platform;
   std::vector<std::string> placements{"identity", "frequency", "pairwise"};
   std::vector<std::int32_t> block_neurons{1, 2, 3, 4, 8};
@@ -39,7 +39,7 @@ struct Range {
   TokenId end = 0;
 };
 
-Range range_of(const Options& o, const traces::Trace& trace) {
+Range range_of(const PlacementOptions& o, const traces::Trace& trace) {
   Range range{o.fit_tokens.value_or(trace.tokens() / 2), trace.tokens()};
   if (o.tokens) range.end = range.fit + *o.tokens;
   if (range.fit >= trace.tokens() || range.end > trace.tokens() || range.end <= range.fit) {
@@ -63,7 +63,7 @@ policy::Registry<policy::Placement>::Choice choose(const std::string& text) {
   return choice;
 }
 
-traces::PlacementStatistics measure(const Options& o, const traces::Trace& trace,
+traces::PlacementStatistics measure(const PlacementOptions& o, const traces::Trace& trace,
                                     const Range& range, const std::string& text) {
   const auto& model = trace.info().model;
   const auto placement =
@@ -76,7 +76,7 @@ traces::PlacementStatistics measure(const Options& o, const traces::Trace& trace
 
 // With the device's queue full: requests and bytes are each taken at their most. Bandwidth counts
 // what was wanted.
-void add_device(const Options& o, const platform::Flash& flash, const traces::Trace& trace,
+void add_device(const PlacementOptions& o, const platform::Flash& flash, const traces::Trace& trace,
                 double wanted, const traces::PlacementFigures& f, Json& row) {
   const auto& model = trace.info().model;
   const double neuron_bytes = 3.0 * model.hidden * o.bytes_per_weight;
@@ -90,7 +90,7 @@ void add_device(const Options& o, const platform::Flash& flash, const traces::Tr
   row["effective_gb_per_s"] = wanted * neuron_bytes / seconds * 1e-9;
 }
 
-void print(Json rows, const Range& range, const Options& o) {
+void print(Json rows, const Range& range, const PlacementOptions& o) {
   fmt::print(
       "tokens {} … {} of {}, density {}; placements that fit themselves look at those "
       "before\n\n",
@@ -103,7 +103,7 @@ void print(Json rows, const Range& range, const Options& o) {
   fmt::print("{}", table_text(config::Json::parse(rows.dump())));
 }
 
-void run_placement(const Options& o) {
+void run_placement(const PlacementOptions& o) {
   if (!(o.density > 0 && o.density <= 1)) {
     throw UserError("--density {}: it must be above 0 and at most 1", o.density);
   }
@@ -147,7 +147,7 @@ void run_placement(const Options& o) {
 }  // namespace
 
 void add_trace_placement(CLI::App& trace) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<PlacementOptions>();
   auto* command =
       trace.add_subcommand("placement", "neurons read for a wanted one, by order on flash");
   command->add_option("file", o->trace, "trace file")->required();

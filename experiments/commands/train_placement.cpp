@@ -29,7 +29,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using learn::PlacementPolicy;
 
-struct Options {
+struct TrainPlacementOptions {
   std::vector<std::string> traces;
   PlacementPolicy policy = PlacementPolicy::embedding;
   learn::PlacementRule rule;
@@ -107,7 +107,7 @@ class Text {
 };
 
 // Layers are learned one by one, or so many at once; the orders are the same.
-std::vector<std::vector<std::int32_t>> learn_all(const Options& o, const Text& text) {
+std::vector<std::vector<std::int32_t>> learn_all(const TrainPlacementOptions& o, const Text& text) {
   const LayerId layers = text.info().model.layers;
   std::vector<std::vector<std::int32_t>> orders(static_cast<std::size_t>(layers));
   run::Progress progress(orders.size(), "layers");
@@ -128,7 +128,7 @@ std::vector<std::vector<std::int32_t>> learn_all(const Options& o, const Text& t
   return orders;
 }
 
-void train(Options o) {
+void train(TrainPlacementOptions o) {
   const auto begin = std::chrono::steady_clock::now();
   if (!(o.density > 0 && o.density < 1)) {
     throw UserError("--density {}: it must be above 0 and below 1", o.density);
@@ -180,7 +180,7 @@ void train(Options o) {
 }  // namespace
 
 void add_train_placement(CLI::App& train_command) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TrainPlacementOptions>();
   auto* command = train_command.add_subcommand(
       "placement", "an order of each layer's neurons on flash, for placement: {policy: file}");
   command->add_option("--trace", o->traces, "what it is learned from; several are read in turn")

@@ -13,13 +13,13 @@
 namespace leanstream::commands {
 namespace {
 
-struct Options {
+struct ValidateOptions {
   validate::Options of;
   std::string summarise;
   bool json = false;
 };
 
-void execute(const Options& o) {
+void execute(const ValidateOptions& o) {
   if (o.of.experiment.empty() == o.summarise.empty()) {
     throw UserError("validate needs either an experiment file or --summarise FOLDER");
   }
@@ -41,7 +41,7 @@ void execute(const Options& o) {
 }  // namespace
 
 void add_validate(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ValidateOptions>();
   auto* command = app.add_subcommand(
       "validate", "the same cells simulated and on this machine, in turn, and how far they differ");
   command->add_option("EXPERIMENT", o->of.experiment, "experiment file (YAML) with a 'sweep'");

@@ -16,7 +16,7 @@ struct Entry {
   const char* title;
   std::string (*section)(const Results&);
 };
-constexpr Entry entries[] = {
+constexpr Entry report_entries[] = {
     {"headline", "Speed", headline_section}, {"speed", "Budget", speed_section},
     {"time", "Time", time_section},          {"misses", "Misses", miss_section},
     {"traffic", "Bytes", traffic_section},   {"quality", "Quality", quality_section},
@@ -74,7 +74,7 @@ std::string report_html(const Results& results) {
   const std::string name = manifest_text(results, "name", "LeanStream results");
   std::string links;
   std::string body;
-  for (const Entry& entry : entries) {
+  for (const Entry& entry : report_entries) {
     const std::string section = entry.section(results);
     if (section.empty()) continue;
     links += fmt::format("<li><a href=\"#{}\">{}</a></li>", entry.id, entry.title);

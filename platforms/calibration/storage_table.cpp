@@ -18,9 +18,9 @@ constexpr double kMostBytes = 0x1p40;
 constexpr double kMostDepth = 65536;
 
 // One file, for messages.
-class Source {
+class TableFile {
  public:
-  Source(const std::string& name, Diagnostics& diagnostics)
+  TableFile(const std::string& name, Diagnostics& diagnostics)
       : name_(std::make_shared<const std::string>(name)), diagnostics_(diagnostics) {}
 
   template <typename... Args>
@@ -78,7 +78,7 @@ const std::map<std::string, Limits, std::less<>>& known_columns() {
 // The columns of a header that are known, by name.
 class Columns {
  public:
-  Columns(const std::vector<std::string>& header, Source& source, StorageTable& table)
+  Columns(const std::vector<std::string>& header, TableFile& source, StorageTable& table)
       : source_(source) {
     for (std::size_t i = 0; i < header.size(); ++i) {
       if (!known_columns().contains(header[i])) {
@@ -118,7 +118,7 @@ class Columns {
   }
 
  private:
-  Source& source_;
+  TableFile& source_;
   std::map<std::string, std::size_t, std::less<>> at_;
 };
 
@@ -127,8 +127,8 @@ bool whole(double value) {
 }
 
 // Nothing when something of the line is wrong.
-void read_line(Columns& columns, const std::vector<std::string>& fields, int line, Source& source,
-               StorageTable& table) {
+void read_line(Columns& columns, const std::vector<std::string>& fields, int line,
+               TableFile& source, StorageTable& table) {
   const auto kib = columns.read(fields, "bs_kib", line);
   const auto depth = columns.read(fields, columns.has("qd") ? "qd" : "lanes", line);
   const auto iops = columns.read(fields, "iops", line);
@@ -190,7 +190,7 @@ std::optional<double> percentile(const Json& read, const char* which) {
   return std::nullopt;
 }
 
-std::optional<Cell> fio_job(const Json& file, const Json& job, bool& one_queue, Source& source) {
+std::optional<Cell> fio_job(const Json& file, const Json& job, bool& one_queue, TableFile& source) {
   if (!job.is_object()) return source.error(0, "a job is no object"), std::nullopt;
   const std::string name = job.value(Json::json_pointer("/jobname"), Json("?")).dump();
   const auto bytes = fio_size(option(file, job, "bs", "4k"));
@@ -231,7 +231,7 @@ std::vector<Cell> StorageTable::half(int number) const {
 }
 
 StorageTable read_csv(std::string_view text, const std::string& name, Diagnostics& diagnostics) {
-  Source source(name, diagnostics);
+  TableFile source(name, diagnostics);
   StorageTable table;
   std::optional<Columns> columns;
   std::size_t width = 0;
@@ -262,7 +262,7 @@ StorageTable read_csv(std::string_view text, const std::string& name, Diagnostic
 
 void read_fio(std::string_view text, const std::string& name, StorageTable& table,
               Diagnostics& diagnostics) {
-  Source source(name, diagnostics);
+  TableFile source(name, diagnostics);
   const std::size_t begin = std::min(text.find('{'), text.size());  // fio may print a note before
   const Json file = Json::parse(text.substr(begin), nullptr, false);
   if (!file.is_object() || !file.contains("jobs") || !file["jobs"].is_array()) {

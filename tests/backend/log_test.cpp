@@ -97,7 +97,7 @@ void expect_equal(const LogBatch& a, const LogBatch& b) {
 }
 
 // What reading a file through says; "" when it is sound.
-std::string refusal(const std::string& path) {
+std::string reading_refusal(const std::string& path) {
   try {
     read_through(path);
   } catch (const UserError& error) {
@@ -186,7 +186,7 @@ TEST_F(LogTest, CutAnywhereItIsRefusedOrHoldsTheBeginning) {
   std::int64_t longest = 0;
   for (std::size_t n = 0; n < whole.size(); ++n) {
     write_file(path("cut.log"), whole.substr(0, n));
-    const std::string what = refusal(path("cut.log"));
+    const std::string what = reading_refusal(path("cut.log"));
     if (!what.empty()) {
       EXPECT_THAT(what, AnyOf(HasSubstr("no completion log"), HasSubstr("within its header")));
       continue;
@@ -225,25 +225,25 @@ TEST_F(LogTest, AnyFlippedByteIsNoticed) {
     std::string flipped = whole;
     flipped[at] = static_cast<char>(flipped[at] ^ (1 << random.next_below(8)));
     write_file(path("flipped.log"), flipped);
-    const std::string what = refusal(path("flipped.log"));
+    const std::string what = reading_refusal(path("flipped.log"));
     EXPECT_THAT(what, HasSubstr("flipped.log: ")) << at;
     EXPECT_THAT(what, AnyOf(HasSubstr("no completion log"), HasSubstr("this program reads"),
                             HasSubstr("damaged")))
         << at;
   }
   write_file(path("longer.log"), whole + "x");
-  EXPECT_THAT(refusal(path("longer.log")), HasSubstr("goes on after its end mark"));
+  EXPECT_THAT(reading_refusal(path("longer.log")), HasSubstr("goes on after its end mark"));
 }
 
 TEST_F(LogTest, OtherFilesAreRefusedBySentences) {
-  EXPECT_THAT(refusal(path("none.log")), HasSubstr("none.log"));
-  EXPECT_THAT(refusal(path("")), HasSubstr("not a regular file"));
+  EXPECT_THAT(reading_refusal(path("none.log")), HasSubstr("none.log"));
+  EXPECT_THAT(reading_refusal(path("")), HasSubstr("not a regular file"));
   write_file(path("text.log"), "kind: experiment\nname: not a log\n");
-  EXPECT_THAT(refusal(path("text.log")), HasSubstr("no completion log"));
+  EXPECT_THAT(reading_refusal(path("text.log")), HasSubstr("no completion log"));
   std::string later = read_file(record({}, "a.log"));
   later[7] = 2;
   write_file(path("later.log"), later);
-  EXPECT_THAT(refusal(path("later.log")),
+  EXPECT_THAT(reading_refusal(path("later.log")),
               HasSubstr("a completion log of version 2; this program reads version 1"));
   EXPECT_THROW(LogWriter(path(""), ""), UserError) << "a folder";
 }

@@ -63,7 +63,7 @@ const Table<Sample>& table() {
   return t;
 }
 
-std::vector<std::string> errors(std::string_view text) {
+std::vector<std::string> reading_errors(std::string_view text) {
   Diagnostics diagnostics;
   const auto document = parse_document(text, "f.yaml", diagnostics);
   if (document.root) table().read(document.root, diagnostics);
@@ -73,8 +73,8 @@ std::vector<std::string> errors(std::string_view text) {
 }
 
 // The only error of a map that is otherwise right.
-std::string error(const std::string& line) {
-  const auto all = errors("latency: 1 us\ninner: {bandwidth: 1 GB/s}\n" + line + "\n");
+std::string only_error(const std::string& line) {
+  const auto all = reading_errors("latency: 1 us\ninner: {bandwidth: 1 GB/s}\n" + line + "\n");
   return all.size() == 1 ? all[0] : fmt::format("{} errors", all.size());
 }
 
@@ -153,55 +153,64 @@ TEST(Table, DescribesItself) {
 }
 
 TEST(Table, ReportsWrongValues) {
-  EXPECT_EQ(error("omega_io: 100"), "f.yaml:3:11: 'omega_io' is 100; it must be 1 … 64");
-  EXPECT_EQ(error("omega_io: 1.5"), "f.yaml:3:11: 'omega_io' must be a whole number, not '1.5'");
-  EXPECT_EQ(error("omega_io: [1]"), "f.yaml:3:11: 'omega_io' must be a whole number, not a list");
-  EXPECT_EQ(error("omega_io:"), "f.yaml:3:1: 'omega_io' has no value; it must be a whole number");
-  EXPECT_EQ(error("seed: -1"), "f.yaml:3:7: 'seed' must be a whole number of at least 0, not '-1'");
-  EXPECT_EQ(error("seed: 18446744073709551616"),
+  EXPECT_EQ(only_error("omega_io: 100"), "f.yaml:3:11: 'omega_io' is 100; it must be 1 … 64");
+  EXPECT_EQ(only_error("omega_io: 1.5"),
+            "f.yaml:3:11: 'omega_io' must be a whole number, not '1.5'");
+  EXPECT_EQ(only_error("omega_io: [1]"),
+            "f.yaml:3:11: 'omega_io' must be a whole number, not a list");
+  EXPECT_EQ(only_error("omega_io:"),
+            "f.yaml:3:1: 'omega_io' has no value; it must be a whole number");
+  EXPECT_EQ(only_error("seed: -1"),
+            "f.yaml:3:7: 'seed' must be a whole number of at least 0, not '-1'");
+  EXPECT_EQ(only_error("seed: 18446744073709551616"),
             "f.yaml:3:7: 'seed' is '18446744073709551616', more than 64 bits hold");
-  EXPECT_EQ(error("block: 48"),
+  EXPECT_EQ(only_error("block: 48"),
             "f.yaml:3:8: 'block': '48' has no unit; a size needs one of B, KB, MB, GB, TB, KiB, "
             "MiB, GiB, TiB, kB");
-  EXPECT_EQ(error("block: 48 kib"),
+  EXPECT_EQ(only_error("block: 48 kib"),
             "f.yaml:3:8: 'block': 'kib' is not the unit of a size; valid: B, KB, MB, GB, TB, KiB, "
             "MiB, GiB, TiB, kB; did you mean 'KiB'?");
-  EXPECT_EQ(error("block: -48 KiB"), "f.yaml:3:8: 'block' is '-48 KiB'; it must be 512 B … 1 MiB");
-  EXPECT_EQ(error("block: lots"),
+  EXPECT_EQ(only_error("block: -48 KiB"),
+            "f.yaml:3:8: 'block' is '-48 KiB'; it must be 512 B … 1 MiB");
+  EXPECT_EQ(only_error("block: lots"),
             "f.yaml:3:8: 'block': 'lots' is not a size; write it like 48 KiB");
-  EXPECT_EQ(error("gamma: .nan"), "f.yaml:3:8: 'gamma': '.nan' is not a number; write it like 1.5");
-  EXPECT_EQ(error("gamma: nan"), "f.yaml:3:8: 'gamma': 'nan' is not a number; write it like 1.5");
-  EXPECT_EQ(error("gamma: inf"), "f.yaml:3:8: 'gamma': 'inf' is not a number; write it like 1.5");
-  EXPECT_EQ(error("gamma: 1e999"),
+  EXPECT_EQ(only_error("gamma: .nan"),
+            "f.yaml:3:8: 'gamma': '.nan' is not a number; write it like 1.5");
+  EXPECT_EQ(only_error("gamma: nan"),
+            "f.yaml:3:8: 'gamma': 'nan' is not a number; write it like 1.5");
+  EXPECT_EQ(only_error("gamma: inf"),
+            "f.yaml:3:8: 'gamma': 'inf' is not a number; write it like 1.5");
+  EXPECT_EQ(only_error("gamma: 1e999"),
             "f.yaml:3:8: 'gamma': '1e999' is too large or too small for a number");
-  EXPECT_EQ(error("gamma: 1x"), "f.yaml:3:8: 'gamma': '1x' is not a number");
-  EXPECT_EQ(error("density: 130%"), "f.yaml:3:10: 'density' is '130%'; it must be 0% … 100%");
-  EXPECT_EQ(error("trace: yes"), "f.yaml:3:8: 'trace' must be true or false, not 'yes'");
-  EXPECT_EQ(error("select: neuron"),
+  EXPECT_EQ(only_error("gamma: 1x"), "f.yaml:3:8: 'gamma': '1x' is not a number");
+  EXPECT_EQ(only_error("density: 130%"), "f.yaml:3:10: 'density' is '130%'; it must be 0% … 100%");
+  EXPECT_EQ(only_error("trace: yes"), "f.yaml:3:8: 'trace' must be true or false, not 'yes'");
+  EXPECT_EQ(only_error("select: neuron"),
             "f.yaml:3:9: 'select' cannot be 'neuron'; valid: blocks, neurons; did you mean "
             "'neurons'?");
-  EXPECT_EQ(error("levels: [0.5, 2]"), "f.yaml:3:15: 'levels' is '2'; it must be 0 … 1");
-  EXPECT_EQ(error("levels: {a: 1}"), "f.yaml:3:9: 'levels' must be a list of numbers, not a map");
-  EXPECT_EQ(error("memory_budget: 20%"),
+  EXPECT_EQ(only_error("levels: [0.5, 2]"), "f.yaml:3:15: 'levels' is '2'; it must be 0 … 1");
+  EXPECT_EQ(only_error("levels: {a: 1}"),
+            "f.yaml:3:9: 'levels' must be a list of numbers, not a map");
+  EXPECT_EQ(only_error("memory_budget: 20%"),
             "f.yaml:3:16: 'memory_budget': '20%': a share is 'of mlp' or 'of model'");
-  EXPECT_EQ(error("memory_budget: 2"),
+  EXPECT_EQ(only_error("memory_budget: 2"),
             "f.yaml:3:16: 'memory_budget': '2' has no unit; a size needs one of B, KB, MB, GB, "
             "TB, KiB, MiB, GiB, TiB, kB; or a share, like '25% of mlp' or '20% of model'");
-  EXPECT_EQ(error("memory_budget: 20% of flash"),
+  EXPECT_EQ(only_error("memory_budget: 20% of flash"),
             "f.yaml:3:16: 'memory_budget': '20% of flash': a share is 'of mlp' or 'of model'");
-  EXPECT_EQ(error("extra: {}"), "f.yaml:3:8: 'bandwidth' is missing: a bandwidth, of all");
+  EXPECT_EQ(only_error("extra: {}"), "f.yaml:3:8: 'bandwidth' is missing: a bandwidth, of all");
 }
 
 TEST(Table, TimesBeyond64BitsAreRefused) {
-  EXPECT_EQ(errors("{latency: 1e30 s, inner: {bandwidth: 1 GB/s}}").size(), 1U);
+  EXPECT_EQ(reading_errors("{latency: 1e30 s, inner: {bandwidth: 1 GB/s}}").size(), 1U);
 }
 
 TEST(Table, ReportsAllErrorsInOnePassByPosition) {
-  EXPECT_THAT(errors("inner:\n"
-                     "  bandwith: 1 GB/s\n"
-                     "omega_io: 4\n"
-                     "omega_io: 5\n"
-                     "density: -1\n"),
+  EXPECT_THAT(reading_errors("inner:\n"
+                             "  bandwith: 1 GB/s\n"
+                             "omega_io: 4\n"
+                             "omega_io: 5\n"
+                             "density: -1\n"),
               testing::ElementsAre(
                   "f.yaml:1:1: 'latency' is missing: a time, until the first byte",
                   "f.yaml:2:3: unknown parameter 'bandwith'; valid: bandwidth; did you mean "
@@ -213,9 +222,9 @@ TEST(Table, ReportsAllErrorsInOnePassByPosition) {
 
 TEST(Table, NeedsAMap) {
   EXPECT_THAT(
-      errors("just words"),
+      reading_errors("just words"),
       testing::Contains("f.yaml:1:1: a map of parameters is needed here, not 'just words'"));
-  EXPECT_THAT(errors(""),
+  EXPECT_THAT(reading_errors(""),
               testing::ElementsAre("f.yaml:1:1: 'latency' is missing: a time, until the first byte",
                                    "f.yaml:1:1: 'inner' is missing: a map of bandwidth, a device"));
 }

@@ -9,13 +9,14 @@
 namespace leanstream::policy {
 namespace {
 
-std::unique_ptr<Controller> make(const std::string& yaml, std::int32_t block_neurons = 2) {
+std::unique_ptr<Controller> make_controller(const std::string& yaml,
+                                            std::int32_t block_neurons = 2) {
   return scheduler::make_policy<Controller>(yaml, {4, 100, block_neurons});
 }
 
 std::string refusal(const std::string& yaml) {
   try {
-    make(yaml);
+    make_controller(yaml);
   } catch (const UserError& error) {
     return error.what();
   }
@@ -23,7 +24,7 @@ std::string refusal(const std::string& yaml) {
 }
 
 TEST(Control, StaticGivesOnePlanWhateverTheLayerAndItsMisses) {
-  const auto controller = make("{policy: static, omega_io: 4, omega_gpu: 2}");
+  const auto controller = make_controller("{policy: static, omega_io: 4, omega_gpu: 2}");
   for (const LayerId layer : {0, 3}) {
     for (const BlockId missing : {0, 100}) {
       const Plan plan = controller->plan({layer, missing});
@@ -38,7 +39,8 @@ TEST(Control, StaticGivesOnePlanWhateverTheLayerAndItsMisses) {
 }
 
 TEST(Control, StaticTakesAListForEachStage) {
-  const auto controller = make("{policy: static, omega_io: [4, 1, 2], omega_gpu: [1, 2, 3]}");
+  const auto controller =
+      make_controller("{policy: static, omega_io: [4, 1, 2], omega_gpu: [1, 2, 3]}");
   const Plan plan = controller->plan({});
   ASSERT_EQ(plan.stages, 3);
   const std::array<std::int32_t, 3> io{4, 1, 2}, gpu{1, 2, 3};
@@ -63,16 +65,18 @@ TEST(Control, StaticRefusesListsThatDoNotMatch) {
 }
 
 TEST(Control, ClustersAreSoManyNeurons) {
-  EXPECT_EQ(make("clusters")->plan({}).cluster_blocks, 256);
-  EXPECT_EQ(make("{policy: clusters, cluster_neurons: 7}", 3)->coarsest().cluster_blocks, 2);
-  EXPECT_EQ(make("{policy: clusters, cluster_neurons: 1}", 3)->plan({}).cluster_blocks, 1);
+  EXPECT_EQ(make_controller("clusters")->plan({}).cluster_blocks, 256);
+  EXPECT_EQ(make_controller("{policy: clusters, cluster_neurons: 7}", 3)->coarsest().cluster_blocks,
+            2);
+  EXPECT_EQ(make_controller("{policy: clusters, cluster_neurons: 1}", 3)->plan({}).cluster_blocks,
+            1);
 }
 
 TEST(Control, OneShotPredictsOnceAndCutsNothing) {
-  EXPECT_EQ(make("one_shot_ahead")->predicts(), Predicts::one_shot_ahead);
-  EXPECT_EQ(make("one_shot_at_input")->predicts(), Predicts::one_shot_at_input);
+  EXPECT_EQ(make_controller("one_shot_ahead")->predicts(), Predicts::one_shot_ahead);
+  EXPECT_EQ(make_controller("one_shot_at_input")->predicts(), Predicts::one_shot_at_input);
   for (const char* name : {"one_shot_ahead", "one_shot_at_input"}) {
-    for (const Plan& plan : {make(name)->plan({}), make(name)->coarsest()}) {
+    for (const Plan& plan : {make_controller(name)->plan({}), make_controller(name)->coarsest()}) {
       EXPECT_EQ(plan.stages, 1) << name;
       EXPECT_EQ(plan.stage[0].omega_io, 1) << name;
       EXPECT_EQ(plan.stage[0].omega_gpu, 1) << name;

@@ -10,9 +10,9 @@
 namespace leanstream::policy {
 namespace {
 
-constexpr LayerId kLayers = 3;
-constexpr BlockId kBlocks = 512;
-constexpr int kTokens = 200;
+constexpr LayerId kScoredLayers = 3;
+constexpr BlockId kScoredBlocks = 512;
+constexpr int kScoredTokens = 200;
 constexpr double kMemory = 16;
 
 // Means as real numbers, as multiples of the layer's mean; a new one starts at 1.
@@ -31,33 +31,33 @@ class NaiveMeans {
   }
 
  private:
-  std::vector<std::vector<double>> means_{kLayers, std::vector<double>(kBlocks, 1.0)};
+  std::vector<std::vector<double>> means_{kScoredLayers, std::vector<double>(kScoredBlocks, 1.0)};
 };
 
 // What goes has lower means than what stays, up to the steps in which the policy keeps them: 1 in
 // 128, and some units of 2⁻²⁰ for each token remembered.
 TEST(ImportanceEwma, EvictsTheLowestMeans) {
   const auto policy = scheduler::make_policy<CachePolicy>("{policy: importance_ewma, tokens: 16}",
-                                                          {kLayers, kBlocks, 100, 0});
+                                                          {kScoredLayers, kScoredBlocks, 100, 0});
   ASSERT_TRUE(policy->reads_scores());
   NaiveMeans naive;
   RandomStream random(1, "test.importance_ewma");
   std::int64_t accesses = 0;
-  for (int t = 0; t < kTokens; ++t) {
-    for (LayerId l = 0; l < kLayers; ++l) {
-      std::vector<std::uint32_t> units(kBlocks);
+  for (int t = 0; t < kScoredTokens; ++t) {
+    for (LayerId l = 0; l < kScoredLayers; ++l) {
+      std::vector<std::uint32_t> units(kScoredBlocks);
       for (std::size_t b = 0; b < units.size(); ++b) {
         // Some are important always, some now and then.
         const std::uint64_t most = b % 5 == 0 ? 40'000 : 4'000;
         units[b] = static_cast<std::uint32_t>(1 + random.next_below(most));
       }
-      policy->scored(l, units, t * kLayers + l);
+      policy->scored(l, units, t * kScoredLayers + l);
       naive.scored(l, units);
-      accesses += kBlocks;
+      accesses += kScoredBlocks;
     }
-    std::vector<BlockSet> evictable(kLayers, BlockSet(kBlocks));
+    std::vector<BlockSet> evictable(kScoredLayers, BlockSet(kScoredBlocks));
     for (BlockSet& set : evictable) {
-      for (BlockId b = 0; b < kBlocks; ++b) set.set_if(b, random.next_below(2) == 0);
+      for (BlockId b = 0; b < kScoredBlocks; ++b) set.set_if(b, random.next_below(2) == 0);
     }
     const auto count = static_cast<BlockId>(1 + random.next_below(300));
     std::vector<BlockRef> out;
@@ -70,7 +70,7 @@ TEST(ImportanceEwma, EvictsTheLowestMeans) {
       set.reset(block);
       highest = std::max(highest, naive.of(layer, block));
     }
-    for (LayerId l = 0; l < kLayers; ++l) {
+    for (LayerId l = 0; l < kScoredLayers; ++l) {
       evictable[static_cast<std::size_t>(l)].for_each(
           [&](BlockId b) { EXPECT_GE(naive.of(l, b), highest * (1 - 1.0 / 128) - 1e-4); });
     }

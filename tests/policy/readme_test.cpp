@@ -6,7 +6,7 @@
 namespace leanstream::policy {
 namespace {
 
-BlockSet set_of(std::initializer_list<BlockId> blocks) {
+BlockSet eight_with(std::initializer_list<BlockId> blocks) {
   BlockSet set(8);
   for (const BlockId b : blocks) set.set(b);
   return set;
@@ -24,8 +24,8 @@ std::vector<BlockRef> victims_after_use(const std::string& name) {
   insert(1, {6}, 1);
   insert(0, {1}, 2);
   insert(1, {7}, 3);
-  policy->used(0, set_of({5, 1}), 4);
-  const std::vector<BlockSet> evictable{set_of({1, 3, 5}), set_of({6, 7})};
+  policy->used(0, eight_with({5, 1}), 4);
+  const std::vector<BlockSet> evictable{eight_with({1, 3, 5}), eight_with({6, 7})};
   std::vector<BlockRef> out;
   policy->victims({evictable, 1}, 3, out);
   return out;

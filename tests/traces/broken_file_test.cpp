@@ -21,13 +21,13 @@ using model::Dtype;
 using testing::Contains;
 using testing::HasSubstr;
 
-constexpr SmallShape kShape{.tokens = 3, .layers = 2, .hidden = 2, .ffn = 5};
+constexpr SmallShape kTinyShape{.tokens = 3, .layers = 2, .hidden = 2, .ffn = 5};
 
 class BrokenFile : public testing::Test {
  protected:
   void SetUp() override {
     std::vector<std::uint16_t> features;
-    full_writer(kShape, features).write(path_);
+    full_writer(kTinyShape, features).write(path_);
     sound_ = read_file(path_);
   }
 
@@ -150,7 +150,7 @@ TEST_F(BrokenFile, AllMistakesAreListedAtOnce) {
 
 TEST_F(BrokenFile, InfiniteFeaturesAreFoundByCheck) {
   std::vector<std::uint16_t> features;
-  TraceWriter writer = full_writer(kShape, features);
+  TraceWriter writer = full_writer(kTinyShape, features);
   features[((1 * 2 + 1) * kFeatures + 3) * 2 + 1] = 0x7C00;
   writer.write(path_);
   EXPECT_THAT(check_file(path_),

@@ -15,13 +15,13 @@
 namespace leanstream::traces {
 namespace {
 
-constexpr SmallShape kShape{.tokens = 24, .layers = 3, .hidden = 2, .ffn = 40};
+constexpr SmallShape kCountedShape{.tokens = 24, .layers = 3, .hidden = 2, .ffn = 40};
 
 class StatisticsTest : public testing::Test {
  protected:
   StatisticsTest() {
     std::vector<std::uint16_t> features;
-    full_writer(kShape, features).write(folder_.file("t"));
+    full_writer(kCountedShape, features).write(folder_.file("t"));
   }
 
   // The active set by sorting pairs of code and hash.
@@ -56,21 +56,22 @@ TEST_F(StatisticsTest, SetsAndSharesEqualANaiveComputation) {
   for (const double density : {0.1, 0.3, 0.5}) {
     const Statistics s = statistics(trace, density);
     const auto sets = active_sets(trace, density);
-    const int count = static_cast<int>(std::lround(density * kShape.ffn));
+    const int count = static_cast<int>(std::lround(density * kCountedShape.ffn));
     EXPECT_EQ(s.active_neurons, count);
     double importance = 0, kept = 0, kept_last = 0;
     std::map<std::pair<int, int>, int> uses;
-    for (TokenId t = 0; t < kShape.tokens; ++t) {
-      for (LayerId l = 0; l < kShape.layers; ++l) {
+    for (TokenId t = 0; t < kCountedShape.tokens; ++t) {
+      for (LayerId l = 0; l < kCountedShape.layers; ++l) {
         const Ids ids = naive_set(trace, t, l, count);
-        for (int j = 0; j < kShape.ffn; ++j) ASSERT_EQ(sets.at(t, l).test(j), ids.contains(j));
+        for (int j = 0; j < kCountedShape.ffn; ++j)
+          ASSERT_EQ(sets.at(t, l).test(j), ids.contains(j));
         for (const int j : ids) ++uses[{l, j}];
-        importance += share(trace, t, l, ids) / (kShape.tokens * kShape.layers);
+        importance += share(trace, t, l, ids) / (kCountedShape.tokens * kCountedShape.layers);
         if (t == 0) continue;
         for (const int j : naive_set(trace, t - 1, l, count)) {
           if (!ids.contains(j)) continue;
-          kept += 1.0 / (count * (kShape.tokens - 1) * kShape.layers);
-          if (l == 2) kept_last += 1.0 / (count * (kShape.tokens - 1));
+          kept += 1.0 / (count * (kCountedShape.tokens - 1) * kCountedShape.layers);
+          if (l == 2) kept_last += 1.0 / (count * (kCountedShape.tokens - 1));
         }
       }
     }
@@ -83,7 +84,8 @@ TEST_F(StatisticsTest, SetsAndSharesEqualANaiveComputation) {
     double top = 0;
     auto at = hottest.begin();
     for (int i = 0; i < 24 && at != hottest.end(); ++i) top += *at++;
-    EXPECT_NEAR(s.hottest_share[1], top / (count * kShape.tokens * kShape.layers), 1e-9);
+    EXPECT_NEAR(s.hottest_share[1], top / (count * kCountedShape.tokens * kCountedShape.layers),
+                1e-9);
   }
 }
 

@@ -19,7 +19,7 @@ bool is_quantised(TensorType type) {
   return row_bytes(type, kBlockWeights) < 2 * static_cast<std::size_t>(kBlockWeights);
 }
 
-Matrix random_matrix(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
+Matrix random_weights(std::int64_t rows, std::int64_t columns, std::uint64_t seed) {
   RandomStream random(seed, "tests.block_kernel");
   Matrix m(rows, columns);
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -39,7 +39,7 @@ std::vector<std::byte> encode(TensorType type, const Matrix& weights) {
 }
 
 StoredMatrix random_stored(TensorType type, std::int64_t rows, std::int64_t columns) {
-  return {type, rows, columns, encode(type, random_matrix(rows, columns, 7))};
+  return {type, rows, columns, encode(type, random_weights(rows, columns, 7))};
 }
 
 Matrix decoded(const StoredMatrix& w) {
@@ -74,7 +74,7 @@ TEST(MultiplyRows, AgreesWithPlainSumsForEveryTypeAndInstructionSet) {
         const StoredMatrix w = random_stored(type, 11, columns);
         const Matrix plain = decoded(w);
         for (std::int64_t n = 1; n <= 9; ++n) {
-          const Matrix x = random_matrix(n, columns, 3);
+          const Matrix x = random_weights(n, columns, 3);
           Matrix y(n, 9);
           multiply_rows(w, 1, 9, x.view(), y.view());
           for (std::int64_t t = 0; t < n; ++t) {
@@ -125,7 +125,7 @@ TEST(MultiplyRows, DecodesRandomBytesToTheLastBit) {
 TEST(MultiplyRows, NeitherTokensNorRowsAroundChangeABit) {
   for (const TensorType type : all_tensor_types()) {
     const StoredMatrix w = random_stored(type, 23, 96);
-    const Matrix x = random_matrix(9, 96, 3);
+    const Matrix x = random_weights(9, 96, 3);
     Matrix all(9, 23), part(1, 1);
     multiply_rows(w, 0, 23, x.view(), all.view());
     for (std::int64_t t = 0; t < 9; ++t) {
@@ -141,7 +141,7 @@ TEST(MultiplyRows, NeitherTokensNorRowsAroundChangeABit) {
 TEST(MultiplyRows, Avx2AndAvx512AgreeToTheLastBit) {
   for (const TensorType type : all_tensor_types()) {
     const StoredMatrix w = random_stored(type, 9, 96);
-    const Matrix x = random_matrix(5, 96, 3);
+    const Matrix x = random_weights(5, 96, 3);
     std::vector<Matrix> results;
     for_each_instruction_set([&](const std::string& set) {
       if (set != "AVX2" && set != "AVX3") return;
@@ -157,8 +157,8 @@ TEST(MultiplyRows, Avx2AndAvx512AgreeToTheLastBit) {
 
 TEST(AddRows, AddsWhatMultiplyRowsGives) {
   const StoredMatrix w = random_stored(TensorType::kQ4_1, 6, 64);
-  const Matrix x = random_matrix(3, 64, 3);
-  Matrix y(3, 6), sum = random_matrix(3, 6, 4);
+  const Matrix x = random_weights(3, 64, 3);
+  Matrix y(3, 6), sum = random_weights(3, 6, 4);
   const Matrix start = sum;
   multiply_rows(w, 0, 6, x.view(), y.view());
   add_rows(w, 0, 6, x.view(), sum.view());
@@ -188,8 +188,8 @@ TestBlock random_block(TensorType in, TensorType down, bool groups, std::int32_t
                        std::int32_t hidden) {
   TestBlock b{{in, in, down, groups, hidden, k}, {}, {}, {}, {}};
   const StoredMatrix gate = random_stored(in, k, hidden);
-  const StoredMatrix up{in, k, hidden, encode(in, random_matrix(k, hidden, 8))};
-  const Matrix columns = random_matrix(k, hidden, 9);
+  const StoredMatrix up{in, k, hidden, encode(in, random_weights(k, hidden, 8))};
+  const Matrix columns = random_weights(k, hidden, 9);
   const StoredMatrix stored = groups
                                   ? StoredMatrix{down, hidden, k, encode(down, transposed(columns))}
                                   : StoredMatrix{down, k, hidden, encode(down, columns)};
@@ -205,8 +205,8 @@ TestBlock random_block(TensorType in, TensorType down, bool groups, std::int32_t
 
 void expect_agreement(const TestBlock& b, std::int32_t neurons, std::int64_t n, const char* set) {
   const std::int64_t hidden = b.layout.hidden;
-  const Matrix x = random_matrix(n, hidden, 3);
-  Matrix h(n, neurons), y = random_matrix(n, hidden, 4);
+  const Matrix x = random_weights(n, hidden, 3);
+  Matrix h(n, neurons), y = random_weights(n, hidden, 4);
   const Matrix start = y;
   add_block(b.layout, b.bytes, neurons, x.view(), h.view(), y.view());
   for (std::int64_t t = 0; t < n; ++t) {

@@ -21,9 +21,9 @@ using backend::Synchronisation;
 using scheduler::Command;
 using scheduler::CommandKind;
 
-constexpr TokenId kTokens = 6;
+constexpr TokenId kFewTokens = 6;
 
-Cuts some_cuts(TokenId tokens = kTokens) {
+Cuts some_cuts(TokenId tokens = kFewTokens) {
   RandomStream random(21, "tests.cuts");
   return random_cuts(tokens, 1, random);
 }
@@ -64,16 +64,16 @@ TEST(CpuAccelerator, AResidualStaysUntilTheNextButOneLayerBegins) {
     std::vector<Kept> kept_;
     std::int64_t layer_ = 0;
   };
-  Rig rig(kTokens);
+  Rig rig(kFewTokens);
   rig.spec.threads = 2;
   Looking looking(make_accelerator("cpu", rig.spec));
-  const auto answers = rig.drive(looking, {.prompt = 2, .tokens = kTokens, .cuts = some_cuts()});
+  const auto answers = rig.drive(looking, {.prompt = 2, .tokens = kFewTokens, .cuts = some_cuts()});
   EXPECT_EQ(static_cast<std::size_t>(looking.seen), answers.size());
 }
 
 TEST(CpuAccelerator, ReleasesOfAPromptCarryNoResidualAllElseDoes) {
-  Rig rig(kTokens);
-  for (const Answer& a : rig.drive({.prompt = 3, .tokens = kTokens, .cuts = some_cuts()})) {
+  Rig rig(kFewTokens);
+  for (const Answer& a : rig.drive({.prompt = 3, .tokens = kFewTokens, .cuts = some_cuts()})) {
     const auto hidden = static_cast<std::size_t>(rig.spec.layout.hidden);
     const bool of_prompt = a.command.kind == CommandKind::release && a.command.tokens > 1;
     const bool none = of_prompt || a.command.kind == CommandKind::begin_layer;
@@ -86,7 +86,7 @@ TEST(CpuAccelerator, WakesItsOwnerForEveryAnswerThatIsWaitedFor) {
     std::mutex mutex;
     std::condition_variable changed;
     bool woken = false;
-    Rig rig(kTokens);
+    Rig rig(kFewTokens);
     rig.spec.threads = 2;
     rig.spec.synchronisation = how;
     rig.spec.wake = [&] {
@@ -118,11 +118,11 @@ TEST(CpuAccelerator, WakesItsOwnerForEveryAnswerThatIsWaitedFor) {
 
 TEST(CpuAccelerator, WorkIsNoMoreThanTheTimeThatPasses) {
   for (const int threads : {1, 3}) {
-    Rig rig(kTokens);
+    Rig rig(kFewTokens);
     rig.spec.threads = threads;
     const TimeNs begin = steady_ns();
     TimeNs work_ns = 0;
-    for (const Answer& a : rig.drive({.tokens = kTokens, .cuts = some_cuts()})) {
+    for (const Answer& a : rig.drive({.tokens = kFewTokens, .cuts = some_cuts()})) {
       EXPECT_GE(a.work_ns, 0);
       EXPECT_TRUE(a.work_ns > 0 || a.command.kind != CommandKind::head);
       work_ns += a.work_ns;
@@ -140,11 +140,11 @@ TimeNs processor_ns() {
 TEST(CpuAccelerator, SleepsWhileItHasNothingToDo) {
   for (const auto how :
        {Synchronisation::flags, Synchronisation::polling, Synchronisation::device}) {
-    Rig rig(kTokens);
+    Rig rig(kFewTokens);
     rig.spec.threads = 2;
     rig.spec.synchronisation = how;
     const auto accelerator = make_accelerator("cpu", rig.spec);
-    rig.drive(*accelerator, {.tokens = kTokens, .cuts = some_cuts()});
+    rig.drive(*accelerator, {.tokens = kFewTokens, .cuts = some_cuts()});
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     const TimeNs before = processor_ns();
     std::this_thread::sleep_for(std::chrono::milliseconds(60));
@@ -154,9 +154,9 @@ TEST(CpuAccelerator, SleepsWhileItHasNothingToDo) {
 
 TEST(CpuAccelerator, CanBeLeftInTheMiddleOfItsWork) {
   for (int polls = 0; polls < 60; ++polls) {
-    Rig rig(kTokens);
+    Rig rig(kFewTokens);
     rig.spec.threads = 1 + polls % 3;
-    rig.drive({.tokens = kTokens, .cuts = some_cuts(), .after_poll = [left = polls]() mutable {
+    rig.drive({.tokens = kFewTokens, .cuts = some_cuts(), .after_poll = [left = polls]() mutable {
                  return --left > 0;
                }});
   }
@@ -170,11 +170,11 @@ TEST(CpuAccelerator, StatesItsMemory) {
     ADD_FAILURE() << name;
     return Bytes{0};
   };
-  Rig rig(kTokens);
+  Rig rig(kFewTokens);
   const auto accelerator = make_accelerator("cpu", rig.spec);
-  rig.drive(*accelerator, {.prompt = 4, .tokens = kTokens, .cuts = some_cuts()});
+  rig.drive(*accelerator, {.prompt = 4, .tokens = kFewTokens, .cuts = some_cuts()});
   const auto parts = accelerator->memory();
-  EXPECT_EQ(of(parts, "key/value cache"), Bytes{2 * 2 * 32 * 4} * kTokens);
+  EXPECT_EQ(of(parts, "key/value cache"), Bytes{2 * 2 * 32 * 4} * kFewTokens);
   EXPECT_EQ(of(parts, "partial results"), Bytes{8 * 4 * 64 * 4});  // 8 rows, 4 tokens
   // At least the importance of the prompt and the logits of its tokens.
   EXPECT_GE(of(parts, "activations"), Bytes{4 * (96 + 263) * 4});
@@ -182,10 +182,10 @@ TEST(CpuAccelerator, StatesItsMemory) {
 
 TEST(FaultyAccelerator, EndsNothingAfterItsDate) {
   for (const TimeNs dies_ns : {TimeNs{0}, TimeNs{40}, kNever}) {
-    Rig rig(kTokens);
+    Rig rig(kFewTokens);
     TimeNs now_ns = 0;  // a poll a nanosecond
     bool dead = false;
-    const Drive drive{.tokens = kTokens, .cuts = some_cuts(), .after_poll = [&] {
+    const Drive drive{.tokens = kFewTokens, .cuts = some_cuts(), .after_poll = [&] {
                         dead = ++now_ns >= dies_ns;
                         return !dead || now_ns < dies_ns + 100;
                       }};
@@ -194,7 +194,7 @@ TEST(FaultyAccelerator, EndsNothingAfterItsDate) {
     const auto answers = rig.drive(accelerator, drive);
     EXPECT_TRUE(dies_ns > 0 || answers.empty());
     EXPECT_EQ(dead, dies_ns != kNever);
-    EXPECT_EQ(answers.empty() || answers.back().command.token < kTokens - 1, dead);
+    EXPECT_EQ(answers.empty() || answers.back().command.token < kFewTokens - 1, dead);
   }
 }
 
@@ -215,7 +215,7 @@ class CpuAcceleratorDeathTest : public testing::Test {
 
 TEST_F(CpuAcceleratorDeathTest, RefusesWhatNoSchedulerMayAsk) {
   const auto run = [](const std::vector<Command>& commands) {
-    Rig rig(kTokens);
+    Rig rig(kFewTokens);
     const auto accelerator = make_accelerator("cpu", rig.spec);
     TicketId ticket = 0;
     for (Command command : commands) {
