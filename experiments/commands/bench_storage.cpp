@@ -16,6 +16,7 @@
 #include "engine/base/median.h"
 #include "engine/hardware/storage/bare_loop.h"
 #include "engine/hardware/storage/image_file.h"
+#include "engine/hardware/storage/processors.h"
 #include "engine/hardware/storage/reader_loop.h"
 #include "engine/hardware/storage/temporary_image.h"
 #include "experiments/commands/commands.h"
@@ -109,12 +110,20 @@ void measure_pair(const LoopSpec& spec, const StorageBenchOptions& o, bool bare,
   LoopResult ours;
   std::optional<LoopResult> loop;
   std::optional<double> fio;
+  // As the thread of a run that reads: interrupts of the disk count for all alike.
+  const auto processors = hardware::processors_for(spec.path, 1, /*apart=*/true).scheduler;
   std::vector<std::function<void()>> runs{[&] {
+    const hardware::KeptTo kept(processors);
     hardware::ReaderLoop reader(spec, o.engine);
     cell.description = reader.description();
     ours = reader.run();
   }};
-  if (bare) runs.emplace_back([&] { loop = hardware::bare_io_uring_loop(spec); });
+  if (bare) {
+    runs.emplace_back([&] {
+      const hardware::KeptTo kept(processors);
+      loop = hardware::bare_io_uring_loop(spec);
+    });
+  }
   const std::string engine = cell.description.substr(0, cell.description.find(':'));
   if (o.fio) runs.emplace_back([&] { fio = fio_iops(spec, engine); });
   if (reversed) std::ranges::reverse(runs);
