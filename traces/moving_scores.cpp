@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "engine/base/median.h"
 #include "engine/base/normal.h"
 
 namespace leanstream::traces {
@@ -11,10 +11,6 @@ namespace {
 
 constexpr double kReach = 16;  // no score is further from 0
 constexpr int kBisections = 50;
-
-double mean(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 }  // namespace
 

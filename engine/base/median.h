@@ -1,4 +1,4 @@
-// The middle of some values, in two senses.
+// The middle of some values: median and mean.
 #pragma once
 
 #include <algorithm>

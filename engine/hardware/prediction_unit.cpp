@@ -26,10 +26,7 @@ PredictionUnit::PredictionUnit(const backend::WorldSpec& spec, std::span<const i
   // Every byte is written, so that reading it is reading memory and not one page of zeros.
   weights_.bytes.assign(static_cast<std::size_t>(weights_.rows) * row, std::byte{1});
   y_.resize(static_cast<std::size_t>(rows));
-  thread_ = std::thread([this, where = std::vector<int>(processors.begin(), processors.end())] {
-    keep_to(where);
-    serve();
-  });
+  thread_ = thread_on(processors, [this] { serve(); });
 }
 
 PredictionUnit::~PredictionUnit() {

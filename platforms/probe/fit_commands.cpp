@@ -74,32 +74,22 @@ constexpr std::size_t kOfBlocks = 5;
 Times mlp_times(const Plan& plan, const SampleFile& samples) {
   Times all;
   for (const Shape& shape : plan.shapes) {
-    for (std::size_t how = 0; how < std::size(kSynchronisations); ++how) {
-      for (const int segments : plan.segments) {
-        for (const double share : plan.shares) {
-          for (const Order order : {Order::random, Order::memory}) {
-            if (order == Order::memory && kSynchronisations[how].first != Synchronisation::flags) {
-              continue;
-            }
-            std::vector<double> amounts(kOfBlocks + std::size(kSynchronisations));
-            const double blocks = blocks_of(shape, share);
-            const double jumps = order == Order::random ? blocks : segments;
-            amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
-            amounts[1] = blocks;
-            amounts[2] = blocks * shape.hidden;
-            amounts[3] = jumps;
-            amounts[4] = jumps * shape.hidden;
-            amounts[kOfBlocks + how] = segments;
-            const auto name =
-                decode_parameters(shape, kSynchronisations[how].first, segments, share, order);
-            all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}{}", name_of(shape), 100 * share,
-                                segments, kSynchronisations[how].second,
-                                order == Order::memory ? ", in order" : ""),
-                    std::move(amounts), samples.get(kDecode, name, "mlp").median);
-          }
-        }
-      }
-    }
+    for_each_decode(plan, [&](std::size_t how, int segments, double share, Order order) {
+      std::vector<double> amounts(kOfBlocks + std::size(kSynchronisations));
+      const double blocks = blocks_of(shape, share);
+      const double jumps = order == Order::random ? blocks : segments;
+      amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
+      amounts[1] = blocks;
+      amounts[2] = blocks * shape.hidden;
+      amounts[3] = jumps;
+      amounts[4] = jumps * shape.hidden;
+      amounts[kOfBlocks + how] = segments;
+      const auto& [synchronisation, word] = kSynchronisations[how];
+      const auto name = decode_parameters(shape, synchronisation, segments, share, order);
+      all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}{}", name_of(shape), 100 * share,
+                          segments, word, order == Order::memory ? ", in order" : ""),
+              std::move(amounts), samples.get(kDecode, name, "mlp").median);
+    });
   }
   return all;
 }

@@ -18,10 +18,7 @@ class Interlude {
   // The other thread keeps to `processors`.
   explicit Interlude(std::span<const int> processors)
       : data_(kBytes / sizeof(std::uint64_t), 1),
-        thread_([this, where = std::vector<int>(processors.begin(), processors.end())] {
-          hardware::keep_to(where);
-          serve();
-        }) {}
+        thread_(hardware::thread_on(processors, [this] { serve(); })) {}
   ~Interlude() {
     set(over);
     thread_.join();

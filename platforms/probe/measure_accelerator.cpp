@@ -39,19 +39,14 @@ std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path) {
   for (const Shape& shape : plan.shapes) {
     const auto rig = std::make_shared<LazyRig>(shape, plan);
     Group& group = groups.emplace_back();
-    const auto add = [&](backend::Synchronisation how, int segments, double share, Order order) {
+    for_each_decode(plan, [&](std::size_t at, int segments, double share, Order order) {
+      const auto how = kSynchronisations[at].first;
       group.push_back({kDecode, decode_parameters(shape, how, segments, share, order), figures,
                        [=, &plan](int repetition) {
                          return values_of(rig->get().decode(how, segments, share, order,
                                                             plan.layer_samples, repetition));
                        }});
-    };
-    for (const int segments : plan.segments) {
-      for (const double share : plan.shares) {
-        for (const auto& [how, name] : kSynchronisations) add(how, segments, share, Order::random);
-        add(backend::Synchronisation::flags, segments, share, Order::memory);
-      }
-    }
+    });
     group.push_back(
         {kPrefill, shape_parameters(shape), {{"attention", "s"}, {"mlp", "s"}}, [=, &plan](int) {
            const PassTimes t = rig->get().prefill(plan.prompt);

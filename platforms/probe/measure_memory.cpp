@@ -36,8 +36,7 @@ double bandwidth(const Words& words, int threads, const Plan& plan) {
   std::atomic<TimeNs> last_ns{0};
   std::atomic<TimeNs> from_ns{0};
   for (int t = 0; t < threads; ++t) {
-    all.emplace_back([&, t] {
-      hardware::keep_to(plan.processors.all);
+    all.push_back(hardware::thread_on(plan.processors.all, [&, t] {
       const auto mine = std::span(words).subspan(static_cast<std::size_t>(t) * part, part);
       if (++ready == threads) from_ns.store(steady_ns());
       while (from_ns.load() == 0) std::this_thread::yield();
@@ -51,7 +50,7 @@ double bandwidth(const Words& words, int threads, const Plan& plan) {
       for (TimeNs seen = last_ns.load(); seen < ended_ns;) {
         if (last_ns.compare_exchange_weak(seen, ended_ns)) break;
       }
-    });
+    }));
   }
   for (std::thread& thread : all) thread.join();
   const double bytes = static_cast<double>(rounds.load()) * static_cast<double>(part) * 8;

@@ -58,8 +58,7 @@ double wake_up_s(const hardware::StorageSpec& spec, const hardware::Processors& 
   std::atomic<int> asked{0};  // wakes that the sleeper is ready for
   std::atomic<TimeNs> called_ns{0};
   std::vector<double> asleep, all;
-  std::thread caller([&] {
-    hardware::keep_to(processors.accelerator);
+  std::thread caller = hardware::thread_on(processors.accelerator, [&] {
     for (int i = 1; i <= times; ++i) {
       while (asked.load() < i) std::this_thread::yield();
       std::this_thread::sleep_for(std::chrono::nanoseconds(idle_ns));

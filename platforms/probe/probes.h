@@ -71,4 +71,19 @@ inline constexpr std::pair<backend::Synchronisation, const char*> kSynchronisati
     {backend::Synchronisation::polling, "polling"},
     {backend::Synchronisation::device, "device"}};
 
+// Calls f(place in kSynchronisations, segments, share, order) for every decode that is measured of
+// a shape. That of memory is measured by flags alone: a jump costs the same however one waits.
+template <typename F>
+void for_each_decode(const Plan& plan, const F& f) {
+  for (std::size_t how = 0; how < std::size(kSynchronisations); ++how) {
+    const bool flags = kSynchronisations[how].first == backend::Synchronisation::flags;
+    for (const int segments : plan.segments) {
+      for (const double share : plan.shares) {
+        f(how, segments, share, Order::random);
+        if (flags) f(how, segments, share, Order::memory);
+      }
+    }
+  }
+}
+
 }  // namespace leanstream::probe

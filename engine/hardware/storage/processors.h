@@ -5,6 +5,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace leanstream::hardware {
@@ -31,6 +33,16 @@ Processors processors_for(const std::string& path, int accelerator_threads, bool
 
 // From now on the calling thread runs on these. Where the system refuses, anywhere.
 void keep_to(std::span<const int> processors);
+
+// A thread that does its work on these.
+template <typename Work>
+std::thread thread_on(std::span<const int> processors, Work work) {
+  return std::thread([where = std::vector<int>(processors.begin(), processors.end()),
+                      work = std::move(work)]() mutable {
+    keep_to(where);
+    work();
+  });
+}
 
 // The same of the calling thread while this object, which belongs to it, is there.
 class KeptTo {
