@@ -12,6 +12,12 @@ namespace leanstream::transformer {
 namespace {
 
 using Index = std::int64_t;
+
+// No further than into the block that is next.
+std::size_t block_fetched_ahead(const BlockLayout& layout) {
+  return std::min(fetched_ahead(row_bytes(layout.gate, layout.hidden)), layout.bytes());
+}
+
 StoredRows rows_of(const StoredMatrix& w, std::int64_t first, std::int64_t count,
                    const ConstRows& x, const MutableRows& y) {
   LEANSTREAM_CHECK(x.columns == w.columns && y.rows == x.rows && y.columns == count && first >= 0 &&
@@ -20,7 +26,7 @@ StoredRows rows_of(const StoredMatrix& w, std::int64_t first, std::int64_t count
                    first + count, w.rows, w.columns, y.rows, y.columns);
   const std::size_t stride = row_bytes(w.type, w.columns);
   const std::byte* from = w.bytes.data() + static_cast<std::size_t>(first) * stride;
-  return {w.type, from, stride, from + static_cast<std::size_t>(count) * stride};
+  return {w.type, from, stride, w.bytes.data() + w.bytes.size(), fetched_ahead(stride)};
 }
 
 void check(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons) {
@@ -78,21 +84,21 @@ void add_rows(const StoredMatrix& w, std::int64_t first, std::int64_t count, Con
 
 void fetch_block(const BlockLayout& layout, std::span<const std::byte> block) {
   constexpr std::size_t kLine = 64;
-  const std::size_t bytes = std::min({kFetchAhead, layout.bytes(), block.size()});
+  const std::size_t bytes = std::min(block_fetched_ahead(layout), block.size());
   for (std::size_t at = 0; at < bytes; at += kLine) __builtin_prefetch(block.data() + at);
 }
 
 void add_block(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons,
-               ConstRows x, MutableRows h, MutableRows y) {
+               ConstRows x, MutableRows h, MutableRows y, std::span<const std::byte> next) {
   check(layout, block, neurons);
   LEANSTREAM_CHECK(x.columns == layout.hidden && y.columns == layout.hidden && h.rows == x.rows &&
                        y.rows == x.rows && h.columns == neurons,
                    "[{}, {}] into [{}, {}] and [{}, {}]", x.rows, x.columns, h.rows, h.columns,
                    y.rows, y.columns);
-  fetch_block(layout, block);
   const std::byte* end = block.data() + layout.bytes();
+  const std::size_t ahead = block_fetched_ahead(layout);
   const auto rows = [&](TensorType type, std::size_t offset, std::int32_t width) {
-    return StoredRows{type, block.data() + offset, row_bytes(type, width), end};
+    return StoredRows{type, block.data() + offset, row_bytes(type, width), end, ahead, next.data()};
   };
   for (std::int32_t j = 0; j < neurons; j += kNeurons) {
     const StoredRows gate = rows(layout.gate, layout.gate_offset(j), layout.hidden);

@@ -22,11 +22,12 @@ void add_rows(const StoredMatrix& w, std::int64_t first, std::int64_t count, Con
 
 // y[t] += Σ_i h[t, i] · down_i, h = silu(gate_i · x[t]) · (up_i · x[t]), over the first `neurons`
 // neurons of the block. x and y [n, hidden]. h [n, neurons] is written (scratch or of use).
+// Meanwhile the block that is used next, if any, is brought into the cache: the memory's latency is
+// most of what a small block costs.
 void add_block(const BlockLayout& layout, std::span<const std::byte> block, std::int32_t neurons,
-               ConstRows x, MutableRows h, MutableRows y);
+               ConstRows x, MutableRows h, MutableRows y, std::span<const std::byte> next = {});
 
-// Begins to bring a block into the cache. Called for the next block before add_block of this one,
-// it hides the memory's latency, which is most of what a small block costs.
+// Begins to bring a block into the cache that was not next of another.
 void fetch_block(const BlockLayout& layout, std::span<const std::byte> block);
 
 // ‖down_i‖₂ of the block's neurons.

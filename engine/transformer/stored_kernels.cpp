@@ -27,32 +27,42 @@ using Index = std::int64_t;
 constexpr std::size_t kSums = 16 / kLanes;  // vectors of partial sums of one result
 // Tokens × rows of a tile, as many as the registers hold.
 constexpr Index kTokens = kLanes == 16 ? 4 : 2;
-constexpr Index kTokenRows = 2;  // with kTokens
-constexpr Index kRows = 4;       // with one token
-constexpr Index kColumns = 4;    // of a tile of add_columns
+constexpr Index kTokenRows = 2;        // with kTokens
+constexpr Index kRows = kTileRows;     // with one token
+constexpr Index kColumns = kTileRows;  // of a tile of add_columns
 
 // A few neighbouring rows.
+template <Index R>
 struct Tile {
   const std::uint8_t* data;
   std::size_t stride;
-  std::size_t ahead;  // bytes from what is used to what is fetched meanwhile
+  std::uintptr_t fetched[R];  // what is fetched while row r is used, from `data` on
 
   HWY_INLINE const std::uint8_t* row(Index r) const {
     return data + static_cast<std::size_t>(r) * stride;
   }
   HWY_INLINE void fetch(Index r) const {
-    hwy::Prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(row(r)) + ahead));
+    hwy::Prefetch(
+        reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(data) + fetched[r]));
   }
 };
 
-// Several rows at a time, not aligned, are more than processors fetch by themselves. Far enough
-// ahead are rows of later tiles, if that is before w.end.
-HWY_INLINE Tile tile_at(const StoredRows& w, Index row, Index rows) {
+// Several rows at a time, not aligned, are more than processors fetch by themselves: while a row is
+// used, the one w.ahead bytes behind it is fetched, or its place in what is used after w.end.
+template <Index R>
+HWY_INLINE Tile<R> tile_at(const StoredRows& w, Index row) {
   const std::byte* from = w.data + static_cast<std::size_t>(row) * w.stride;
-  const std::size_t bytes = static_cast<std::size_t>(rows) * w.stride;
-  const std::size_t ahead = std::max(kFetchAhead, bytes);
-  const bool inside = static_cast<std::size_t>(w.end - from) >= bytes + ahead;
-  return {reinterpret_cast<const std::uint8_t*>(from), w.stride, inside ? ahead : 0};
+  Tile<R> tile{reinterpret_cast<const std::uint8_t*>(from), w.stride, {}};
+  const std::byte* at = from;
+  for (Index r = 0; r < R; ++r, at += w.stride) {
+    const auto left = static_cast<std::size_t>(w.end - at);
+    const std::byte* then = w.ahead < left      ? at + w.ahead
+                            : w.next != nullptr ? w.next + (w.ahead - left)
+                                                : at;
+    tile.fetched[r] =
+        reinterpret_cast<std::uintptr_t>(then) - reinterpret_cast<std::uintptr_t>(from);
+  }
+  return tile;
 }
 
 // The fours of lanes added up, upper half onto lower half.
@@ -88,7 +98,7 @@ HWY_INLINE void store_sums(const Vector (&v)[4][kSums], float* out) {
 
 // sums[t][r] += 32 products.
 template <typename W, Index T, Index R>
-HWY_INLINE void add_dots(const Tile& rows, const float* x, Index x_stride,
+HWY_INLINE void add_dots(const Tile<R>& rows, const float* x, Index x_stride,
                          Vector (&sums)[T][R][kSums]) {
   Vector w[R][kParts];
   for (Index r = 0; r < R; ++r) W::decode(rows.row(r), w[r]);
@@ -105,7 +115,7 @@ HWY_INLINE void add_dots(const Tile& rows, const float* x, Index x_stride,
 // out[t · R + r] = Σ_i x[t, i] · w[r, i] for R rows. `out` has room for a multiple
 // of four.
 template <typename W, Index T, Index R>
-HWY_INLINE void dot_tile(Tile rows, const float* x, Index x_stride, Index columns, float* out) {
+HWY_INLINE void dot_tile(Tile<R> rows, const float* x, Index x_stride, Index columns, float* out) {
   Vector sums[T][R][kSums];
   for (Index t = 0; t < T; ++t) {
     for (Index r = 0; r < R; ++r) {
@@ -129,7 +139,7 @@ HWY_INLINE void dot_tile(Tile rows, const float* x, Index x_stride, Index column
     for (Index t = 0; t < T; ++t) {
       std::copy_n(x + t * x_stride + i, width - i, rest + static_cast<std::size_t>(t) * kGroup);
     }
-    add_dots<W, T, R>({bytes, kGroupBytes, 0}, rest, kGroup, sums);
+    add_dots<W, T, R>({bytes, kGroupBytes, {}}, rest, kGroup, sums);
   }
   Vector fours[4][kSums];
   for (Index first = 0; first < T * R; first += 4) {
@@ -162,7 +172,7 @@ HWY_INLINE void multiply_few(bool add, const StoredRows& w, Index row, const Con
     const float* from = x.data + t * x.stride;
     for (Index r = 0; r < R; r += kTile) {
       float out[(kTokens * kTile + 3) / 4 * 4];
-      dot_tile<W, kTokens, kTile>(tile_at(w, row + r, kTile), from, x.stride, x.columns, out);
+      dot_tile<W, kTokens, kTile>(tile_at<kTile>(w, row + r), from, x.stride, x.columns, out);
       for (Index k = 0; k < kTokens; ++k) {
         put<kTile>(add, out + k * kTile, to + (t + k) * y.stride + r);
       }
@@ -170,7 +180,7 @@ HWY_INLINE void multiply_few(bool add, const StoredRows& w, Index row, const Con
   }
   for (; t < x.rows; ++t) {
     float out[4];
-    dot_tile<W, 1, R>(tile_at(w, row, R), x.data + t * x.stride, x.stride, x.columns, out);
+    dot_tile<W, 1, R>(tile_at<R>(w, row), x.data + t * x.stride, x.stride, x.columns, out);
     put<R>(add, out, to + t * y.stride);
   }
 }
@@ -187,7 +197,7 @@ void multiply(bool add, const StoredRows& w, const ConstRows& x, const MutableRo
 
 // y[t, 0 … 32) += Σ_c c[t, c] · w[c, ·] for C columns.
 template <typename W, Index T, Index C>
-HWY_INLINE void add_group(const Tile& columns, const float* c, Index c_stride, float* y,
+HWY_INLINE void add_group(const Tile<C>& columns, const float* c, Index c_stride, float* y,
                           Index y_stride) {
   const Floats d;
   Vector sums[T][kParts];
@@ -213,7 +223,7 @@ HWY_INLINE void add_group(const Tile& columns, const float* c, Index c_stride, f
 
 // The same for all of the width of y.
 template <typename W, Index T, Index C>
-HWY_INLINE void add_tile(Tile columns, const float* c, Index c_stride, float* y, Index y_stride,
+HWY_INLINE void add_tile(Tile<C> columns, const float* c, Index c_stride, float* y, Index y_stride,
                          Index outputs) {
   constexpr auto kGroupBytes = kGroup / W::kWeights * W::kBytes;
   const auto width = static_cast<std::size_t>(outputs);
@@ -232,7 +242,7 @@ HWY_INLINE void add_tile(Tile columns, const float* c, Index c_stride, float* y,
     float rest[kGroup] = {};
     float* to = y + t * y_stride + i;
     std::copy_n(to, width - i, rest);
-    add_group<W, 1, C>({bytes, kGroupBytes, 0}, c + t * c_stride, c_stride, rest, kGroup);
+    add_group<W, 1, C>({bytes, kGroupBytes, {}}, c + t * c_stride, c_stride, rest, kGroup);
     std::copy_n(rest, width - i, to);
   }
 }
@@ -240,7 +250,7 @@ HWY_INLINE void add_tile(Tile columns, const float* c, Index c_stride, float* y,
 template <typename W, Index C>
 HWY_INLINE void add_tiles(const StoredRows& w, Index first, const ConstRows& c,
                           const MutableRows& y) {
-  const Tile columns = tile_at(w, first, C);
+  const auto columns = tile_at<C>(w, first);
   Index t = 0;
   for (; t + kTokens <= c.rows; t += kTokens) {
     add_tile<W, kTokens, C>(columns, c.data + t * c.stride + first, c.stride, y.data + t * y.stride,
@@ -258,6 +268,7 @@ void add_columns(const StoredRows& w, const ConstRows& c, const MutableRows& y) 
     using W = decltype(weights);
     Index j = 0;
     for (; j + kColumns <= c.columns; j += kColumns) add_tiles<W, kColumns>(w, j, c, y);
+    for (; j + 2 <= c.columns; j += 2) add_tiles<W, 2>(w, j, c, y);
     for (; j < c.columns; ++j) add_tiles<W, 1>(w, j, c, y);
   });
 }

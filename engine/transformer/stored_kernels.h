@@ -3,6 +3,7 @@
 // alone and among others, and the same on all machines that have fused multiply-add.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 #include "engine/transformer/kernels.h"
@@ -10,16 +11,24 @@
 
 namespace leanstream::transformer {
 
+// Rows that are used together, at most.
+inline constexpr std::size_t kTileRows = 4;
+
+// How many bytes ahead of its use memory is fetched where rows are `stride` bytes apart: what hides
+// its latency, and no less than the rows that are used together.
+inline std::size_t fetched_ahead(std::size_t stride) {
+  return std::max(std::size_t{8192}, kTileRows * stride);
+}
+
 // Rows of weights as stored, `stride` bytes apart; nothing is aligned.
 struct StoredRows {
   TensorType type;
   const std::byte* data;
   std::size_t stride;
-  const std::byte* end;  // what lies behind the rows up to here is read next
+  const std::byte* end;             // what lies behind the rows up to here is used next
+  std::size_t ahead;                // fetched before it is used
+  const std::byte* next = nullptr;  // as many bytes or more that are used after `end`
 };
-
-// Memory is fetched this many bytes ahead of its use; the first of them nobody has fetched.
-inline constexpr std::size_t kFetchAhead = 8192;
 
 // y[t, r] = Σ_i x[t, i] · w[r, i] for y.columns rows.
 void multiply(const StoredRows& w, ConstRows x, MutableRows y);

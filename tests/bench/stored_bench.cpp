@@ -75,8 +75,7 @@ void stored_blocks(benchmark::State& state) {
       const auto block = [&](std::size_t place) {
         return bytes.subspan(place * 7919 % count * layout.bytes(), layout.bytes());
       };
-      fetch_block(layout, block(i + 1));
-      add_block(layout, block(i), k, x.view(), h.view(), y.view());
+      add_block(layout, block(i), k, x.view(), h.view(), y.view(), block(i + 1));
     }
     benchmark::DoNotOptimize(y[0][0]);
   }
@@ -126,7 +125,8 @@ class DenseModel {
   void add_mlp(LayerId l, const Matrix& input, Matrix& h, Matrix& x) const {
     const std::span<const std::byte> bytes(mlps_[static_cast<std::size_t>(l)].bytes);
     for (std::size_t at = 0; at < bytes.size(); at += layout_.bytes()) {
-      add_block(layout_, bytes.subspan(at), 32, input.view(), h.view(), x.view());
+      const auto next = bytes.subspan(at + layout_.bytes());
+      add_block(layout_, bytes.subspan(at), 32, input.view(), h.view(), x.view(), next);
     }
   }
 

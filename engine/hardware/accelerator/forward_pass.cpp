@@ -204,13 +204,15 @@ void ForwardPass::blocks(const Job& job, std::int64_t part, std::size_t row, Wor
   const auto from = static_cast<std::size_t>(part / groups(command) * chunk_blocks());
   const std::size_t to =
       std::min(command.blocks.size(), from + static_cast<std::size_t>(chunk_blocks()));
+  const bool alone = workers_.size() == 1;  // then the next part is this thread's, too
+  const std::size_t mine = alone ? command.slots.size() : to;
+  if (from == 0 || !alone) transformer::fetch_block(spec_.layout, slot(command.slots[from]));
   for (std::size_t i = from; i < to; ++i) {
-    const BlockId block = command.blocks[i];
-    const std::int32_t neurons = spec_.geometry.neurons(block);
-    if (i + 1 < to) transformer::fetch_block(spec_.layout, slot(command.slots[i + 1]));
+    const std::int32_t neurons = spec_.geometry.neurons(command.blocks[i]);
+    const auto next = i + 1 < mine ? slot(command.slots[i + 1]) : std::span<const std::byte>{};
     transformer::add_block(spec_.layout, slot(command.slots[i]), neurons, input,
-                           worker.h.view().rows_from(0, tokens.count).columns_from(0, neurons),
-                           sum);
+                           worker.h.view().rows_from(0, tokens.count).columns_from(0, neurons), sum,
+                           next);
     if (is_prefill(command)) note_importance(job, i, tokens, worker);
   }
 }
