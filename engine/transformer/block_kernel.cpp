@@ -121,20 +121,21 @@ void down_norms(const BlockLayout& layout, std::span<const std::byte> block, std
                 std::span<float> norms) {
   check(layout, block, neurons);
   LEANSTREAM_CHECK(norms.size() == static_cast<std::size_t>(neurons), "{} norms", norms.size());
-  const bool groups = layout.down_in_groups;
-  const std::int32_t rows = groups ? layout.hidden : neurons;
-  std::vector<float> row(static_cast<std::size_t>(groups ? layout.block_neurons : layout.hidden));
-  const std::size_t bytes = row_bytes(layout.down, static_cast<Index>(row.size()));
-  std::vector<double> squares(norms.size());
-  for (std::int32_t r = 0; r < rows; ++r) {
-    const std::size_t offset = groups ? layout.down_group_offset(r) : layout.down_offset(r);
-    dequantise(layout.down, block.subspan(offset, bytes), row);
-    for (std::size_t i = 0; i < (groups ? squares.size() : row.size()); ++i) {
-      squares[groups ? i : static_cast<std::size_t>(r)] += double{row[i]} * double{row[i]};
-    }
+  const auto rows = [&](std::size_t offset, std::int32_t width) {
+    return StoredRows{.type = layout.down,
+                      .data = block.data() + offset,
+                      .stride = row_bytes(layout.down, width),
+                      .end = block.data() + layout.bytes()};
+  };
+  if (layout.down_in_groups) {
+    const std::int32_t k = layout.block_neurons;
+    std::vector<float> all(static_cast<std::size_t>(k));
+    square_columns(rows(layout.down_group_offset(0), k), layout.hidden, all);
+    std::copy_n(all.begin(), norms.size(), norms.begin());
+  } else {
+    square_rows(rows(layout.down_offset(0), layout.hidden), layout.hidden, norms);
   }
-  std::transform(squares.begin(), squares.end(), norms.begin(),
-                 [](double sum) { return static_cast<float>(std::sqrt(sum)); });
+  for (float& norm : norms) norm = std::sqrt(norm);
 }
 
 }  // namespace leanstream::transformer

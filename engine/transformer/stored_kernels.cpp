@@ -273,6 +273,78 @@ void add_columns(const StoredRows& w, const ConstRows& c, const MutableRows& y) 
   });
 }
 
+// sums[r] += the squares of 32 weights of each of four rows.
+template <typename W>
+HWY_INLINE void add_squares(const std::uint8_t* const (&rows)[4], Vector (&sums)[4][kSums]) {
+  for (Index r = 0; r < 4; ++r) {
+    Vector w[kParts];
+    W::decode(rows[r], w);
+    for (std::size_t p = 0; p < kParts; ++p) {
+      sums[r][p % kSums] = hn::MulAdd(w[p], w[p], sums[r][p % kSums]);
+    }
+  }
+}
+
+// Four rows at a time; the last is taken for those that are not there.
+void square_rows(const StoredRows& w, Index columns, std::span<float> out) {
+  with_type(w.type, [&](auto weights) HWY_ATTR {
+    using W = decltype(weights);
+    constexpr auto kGroupBytes = kGroup / W::kWeights * W::kBytes;
+    const auto width = static_cast<std::size_t>(columns);
+    for (std::size_t first = 0; first < out.size(); first += 4) {
+      const std::uint8_t* rows[4];
+      Vector sums[4][kSums];
+      for (std::size_t r = 0; r < 4; ++r) {
+        rows[r] = reinterpret_cast<const std::uint8_t*>(
+            w.data + std::min(first + r, out.size() - 1) * w.stride);
+        for (auto& sum : sums[r]) sum = hn::Zero(Floats());
+      }
+      std::size_t i = 0;
+      for (; i + kGroup <= width; i += kGroup) {
+        add_squares<W>(rows, sums);
+        for (auto& row : rows) row += kGroupBytes;
+      }
+      if (i < width) {
+        std::uint8_t rest[4][kGroupBytes] = {};
+        for (std::size_t r = 0; r < 4; ++r) {
+          std::memcpy(rest[r], rows[r], (width - i) * W::kBytes);
+          rows[r] = rest[r];
+        }
+        add_squares<W>(rows, sums);
+      }
+      float four[4];
+      store_sums(sums, four);
+      std::copy_n(four, std::min<std::size_t>(4, out.size() - first), out.data() + first);
+    }
+  });
+}
+
+// Sums of a few rows first: one of them all would lose digits.
+void square_columns(const StoredRows& w, Index rows, std::span<float> out) {
+  constexpr Index kFewRows = 64;
+  with_type(w.type, [&](auto weights) HWY_ATTR {
+    using W = decltype(weights);
+    constexpr auto kGroupBytes = kGroup / W::kWeights * W::kBytes;
+    const Floats d;
+    for (std::size_t i = 0; i + kGroup <= out.size(); i += kGroup) {
+      const auto* column = reinterpret_cast<const std::uint8_t*>(w.data) + i / kGroup * kGroupBytes;
+      Vector all[kParts];
+      for (auto& sum : all) sum = hn::Zero(d);
+      for (Index first = 0; first < rows; first += kFewRows) {
+        Vector few[kParts];
+        for (auto& sum : few) sum = hn::Zero(d);
+        for (Index r = first; r < std::min(rows, first + kFewRows); ++r) {
+          Vector v[kParts];
+          W::decode(column + static_cast<std::size_t>(r) * w.stride, v);
+          for (std::size_t p = 0; p < kParts; ++p) few[p] = hn::MulAdd(v[p], v[p], few[p]);
+        }
+        for (std::size_t p = 0; p < kParts; ++p) all[p] = hn::Add(all[p], few[p]);
+      }
+      for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(all[p], d, out.data() + i + p * kLanes);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace leanstream::transformer
@@ -283,6 +355,8 @@ namespace leanstream::transformer {
 
 HWY_EXPORT(multiply);
 HWY_EXPORT(add_columns);
+HWY_EXPORT(square_rows);
+HWY_EXPORT(square_columns);
 
 void multiply(const StoredRows& w, ConstRows x, MutableRows y) {
   HWY_DYNAMIC_DISPATCH(multiply)(false, w, x, y);
@@ -294,6 +368,14 @@ void add_multiplied(const StoredRows& w, ConstRows x, MutableRows y) {
 
 void add_columns(const StoredRows& w, ConstRows c, MutableRows y) {
   HWY_DYNAMIC_DISPATCH(add_columns)(w, c, y);
+}
+
+void square_rows(const StoredRows& w, std::int64_t columns, std::span<float> out) {
+  HWY_DYNAMIC_DISPATCH(square_rows)(w, columns, out);
+}
+
+void square_columns(const StoredRows& w, std::int64_t rows, std::span<float> out) {
+  HWY_DYNAMIC_DISPATCH(square_columns)(w, rows, out);
 }
 
 }  // namespace leanstream::transformer

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 #include "engine/transformer/kernels.h"
 #include "engine/transformer/tensor_type.h"
@@ -26,7 +27,7 @@ struct StoredRows {
   const std::byte* data;
   std::size_t stride;
   const std::byte* end;             // what lies behind the rows up to here is used next
-  std::size_t ahead;                // fetched before it is used
+  std::size_t ahead = 0;            // fetched before it is used
   const std::byte* next = nullptr;  // as many bytes or more that are used after `end`
 };
 
@@ -38,5 +39,11 @@ void add_multiplied(const StoredRows& w, ConstRows x, MutableRows y);
 
 // y[t, i] += Σ_j c[t, j] · w[j, i] for c.columns rows, one after the other.
 void add_columns(const StoredRows& w, ConstRows c, MutableRows y);
+
+// out[r] = Σ_i w[r, i]² over `columns` weights, for out.size() rows.
+void square_rows(const StoredRows& w, std::int64_t columns, std::span<float> out);
+
+// out[i] = Σ_r w[r, i]² over `rows` rows of whole groups of 32 weights.
+void square_columns(const StoredRows& w, std::int64_t rows, std::span<float> out);
 
 }  // namespace leanstream::transformer
