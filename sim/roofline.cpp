@@ -50,14 +50,11 @@ std::size_t jumps(const Command& command) {
 Flow release(const backend::WorldSpec& spec, const Command& command) {
   const double neurons = backend::neurons(spec, command);
   const auto& device = spec.platform->accelerator;
-  const auto piece_s = [&](std::size_t count, TimeNs own_ns, double vector_bytes) {
-    return static_cast<double>(count) *
-           (seconds(own_ns) + vector_bytes * spec.shape.hidden / device.mlp_bandwidth_bytes_per_s);
-  };
+  const double jump_s = seconds(device.jump_ns) + device.jump_vector_bytes * spec.shape.hidden /
+                                                      device.mlp_bandwidth_bytes_per_s;
   const Work work{neurons * spec.shape.bundle_bytes(),
                   6.0 * spec.shape.hidden * neurons * command.tokens,
-                  piece_s(command.blocks.size(), device.block_ns, device.block_vector_bytes) +
-                      piece_s(jumps(command), device.jump_ns, device.jump_vector_bytes)};
+                  static_cast<double>(jumps(command)) * jump_s};
   return roofline(work, device.mlp_bandwidth_bytes_per_s,
                   device.mlp_flops_per_s.value_or(device.flops_per_s), segment_delay_s(spec));
 }

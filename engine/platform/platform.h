@@ -55,15 +55,12 @@ struct Accelerator {
   TimeNs flags_segment_ns = 0;              // per MLP segment, flags inside a running kernel
   TimeNs polling_segment_ns = 0;            // per MLP segment, the host polls
   TimeNs device_segment_ns = 0;             // per MLP segment, a launch and a device-wide wait
-  TimeNs block_ns = 0;                      // per block of an MLP segment, besides its bytes
-  double block_vector_bytes = 0;            // and as many bytes for each element of hidden
   TimeNs jump_ns = 0;                       // per block that does not follow the one before
   double jump_vector_bytes = 0;             // and as many bytes for each element of hidden
   TimeNs row_ns = 0;                        // per row of attention and head weights
   TimeNs attention_head_ns = 0;             // per query head of an attention
   TimeNs command_ns = 0;                    // per attention or head, besides bytes and operations
   TimeNs start_ns = 0;                      // from a command to an idle accelerator until it begins
-  TimeNs patience_ns = 0;                   // idle for less than that, it begins at once
 };
 
 struct Cpu {

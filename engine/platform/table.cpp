@@ -118,13 +118,6 @@ const Table<Accelerator>& accelerator_table() {
                "cost of an MLP segment with a launch and a device-wide wait")
           .range(0, 1e9)
           .required(),
-      quantity("block", &Accelerator::block_ns, Dimension::time,
-               "of each block of an MLP segment, besides its bytes")
-          .range(0, 1e9),
-      quantity("block_vectors", &Accelerator::block_vector_bytes, Dimension::bytes,
-               "a block costs as many bytes more for each element of the hidden state: its input "
-               "is read, its result is added")
-          .range(0, 1e6),
       quantity("jump", &Accelerator::jump_ns, Dimension::time,
                "of each block that does not lie behind the one before in memory")
           .range(0, 1e9),
@@ -141,11 +134,8 @@ const Table<Accelerator>& accelerator_table() {
                "of an attention or a head, besides its bytes and operations")
           .range(0, 1e9),
       quantity("start", &Accelerator::start_ns, Dimension::time,
-               "from a command to an idle accelerator until it begins")
-          .range(0, 1e9),
-      quantity("patience", &Accelerator::patience_ns, Dimension::time,
-               "idle for less than that it begins at once; one that polls always does, one that is "
-               "launched (device) never")
+               "from a command to an idle accelerator until it begins; one that polls begins at "
+               "once")
           .range(0, 1e9)};
   return t;
 }

@@ -82,18 +82,18 @@ std::string ablation_lines(const Summary& s) {
   std::string text =
       "\nOne effect at a time switched off, one simulated run a cell:\n\n"
       "| without | time per token: median error | change, points | 9 of 10 | worst | its p99: "
-      "median error "
-      "| moves time by, median | at most | of |\n|---|---|---|---|---|---|---|---|---|\n";
+      "median error | prefill: median error "
+      "| moves time by, median | at most | of |\n|---|---|---|---|---|---|---|---|---|---|\n";
   const double full = s.ablation.front().time.median_error;
   for (const Ablated& a : s.ablation) {
     const bool is_full = a.effect.empty();
-    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
-                        is_full ? "(nothing)" : a.effect, percent(a.time.median_error),
-                        is_full ? "" : fmt::format("{:+.1f}", 100 * (a.time.median_error - full)),
-                        percent(a.time.nine_of_ten), signed_percent(a.time.worst),
-                        percent(a.tail.median_error), is_full ? "" : percent(a.moved.median_error),
-                        is_full ? "" : signed_percent(a.moved.worst),
-                        is_full ? "" : s.names[a.moved.worst_cell]);
+    text += fmt::format(
+        "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", is_full ? "(nothing)" : a.effect,
+        percent(a.time.median_error),
+        is_full ? "" : fmt::format("{:+.1f}", 100 * (a.time.median_error - full)),
+        percent(a.time.nine_of_ten), signed_percent(a.time.worst), percent(a.tail.median_error),
+        percent(a.prefill.median_error), is_full ? "" : percent(a.moved.median_error),
+        is_full ? "" : signed_percent(a.moved.worst), is_full ? "" : s.names[a.moved.worst_cell]);
   }
   return text;
 }
@@ -133,12 +133,13 @@ report::CsvTable summary_table(const Summary& summary) {
 
 report::CsvTable ablation_table(const std::vector<Ablated>& ablation) {
   report::CsvTable table;
-  table.header = {"without",          "median_error",     "nine_of_ten",  "worst_error",
-                  "median_error_p99", "change_of_median", "moves_median", "moves_most"};
+  table.header = {"without",          "median_error",     "nine_of_ten",
+                  "worst_error",      "median_error_p99", "median_error_prefill",
+                  "change_of_median", "moves_median",     "moves_most"};
   for (const Ablated& a : ablation) {
     table.rows.push_back({a.effect.empty() ? "nothing" : a.effect, csv_share(a.time.median_error),
                           csv_share(a.time.nine_of_ten), csv_share(a.time.worst),
-                          csv_share(a.tail.median_error),
+                          csv_share(a.tail.median_error), csv_share(a.prefill.median_error),
                           csv_share(a.time.median_error - ablation.front().time.median_error),
                           csv_share(a.moved.median_error), csv_share(a.moved.worst)});
   }

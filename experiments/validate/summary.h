@@ -13,10 +13,11 @@ namespace leanstream::validate {
 
 // The simulation with one effect switched off.
 struct Ablated {
-  std::string effect;   // "": the full model
-  MetricSummary time;   // of tpot_ms_mean
-  MetricSummary tail;   // of tpot_ms_p99
-  MetricSummary moved;  // of tpot_ms_mean, against the full model instead of the hardware
+  std::string effect;     // "": the full model
+  MetricSummary time;     // of tpot_ms_mean
+  MetricSummary tail;     // of tpot_ms_p99
+  MetricSummary prefill;  // of prefill_ms
+  MetricSummary moved;    // of tpot_ms_mean, against the full model instead of the hardware
 };
 
 struct Summary {

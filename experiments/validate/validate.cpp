@@ -108,7 +108,7 @@ Ablated ablated(const std::string& effect, std::size_t cells, const MeasuredRuns
   const auto errors = summarise(compare(cells, measured.table(), without));
   const auto moved = summarise(compare(cells, full, without));
   return {effect, or_nothing(errors, "tpot_ms_mean"), or_nothing(errors, "tpot_ms_p99"),
-          or_nothing(moved, "tpot_ms_mean")};
+          or_nothing(errors, "prefill_ms"), or_nothing(moved, "tpot_ms_mean")};
 }
 
 std::vector<Ablated> ablate(const Source& source, const std::vector<std::string>& more,

@@ -68,8 +68,8 @@ Times resident_times(const Plan& plan, const SampleFile& samples) {
   return all;
 }
 
-// Amounts of an MLP: bytes; blocks, jumps to blocks, both also times hidden; then segments.
-constexpr std::size_t kOfBlocks = 5;
+// Amounts of an MLP: bytes; jumps to blocks, also times hidden; then segments.
+constexpr std::size_t kOfBlocks = 3;
 
 Times mlp_times(const Plan& plan, const SampleFile& samples) {
   Times all;
@@ -79,10 +79,8 @@ Times mlp_times(const Plan& plan, const SampleFile& samples) {
       const double blocks = blocks_of(shape, share);
       const double jumps = order == Order::random ? blocks : segments;
       amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
-      amounts[1] = blocks;
-      amounts[2] = blocks * shape.hidden;
-      amounts[3] = jumps;
-      amounts[4] = jumps * shape.hidden;
+      amounts[1] = jumps;
+      amounts[2] = jumps * shape.hidden;
       amounts[kOfBlocks + how] = segments;
       const auto& [synchronisation, word] = kSynchronisations[how];
       const auto name = decode_parameters(shape, synchronisation, segments, share, order);
@@ -146,12 +144,9 @@ CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
   const Times mlp = mlp_times(plan, samples);
   const TimeFit mlp_fit = fit_times(mlp.times);
   device.mlp_bandwidth_bytes_per_s = mlp.rate(mlp_fit);
-  device.block_ns = rounded_ns(mlp_fit.costs[1]);
-  device.block_vector_bytes =
-      calibration::rounded(mlp_fit.costs[2] * device.mlp_bandwidth_bytes_per_s);
-  device.jump_ns = rounded_ns(mlp_fit.costs[3]);
+  device.jump_ns = rounded_ns(mlp_fit.costs[1]);
   device.jump_vector_bytes =
-      calibration::rounded(mlp_fit.costs[4] * device.mlp_bandwidth_bytes_per_s);
+      calibration::rounded(mlp_fit.costs[2] * device.mlp_bandwidth_bytes_per_s);
   device.flags_segment_ns = rounded_ns(mlp_fit.costs[kOfBlocks]);
   device.polling_segment_ns = rounded_ns(mlp_fit.costs[kOfBlocks + 1]);
   device.device_segment_ns = rounded_ns(mlp_fit.costs[kOfBlocks + 2]);

@@ -53,7 +53,7 @@ std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path) {
            return std::vector<double>{t.attention.wall_s, t.mlp.wall_s};
          }});
     if (&shape != &plan.shapes.front()) continue;  // starting does not depend on what is started
-    for (const TimeNs idle_ns : plan.idle_ns) {
+    for (const TimeNs idle_ns : plan.start_idle_ns) {
       group.push_back(
           {kStart, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
              const auto storage = hardware::open_storage({.path = path(), .engine = plan.engine});

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "engine/base/median.h"
-#include "engine/hardware/accelerator/cpu_accelerator.h"
 #include "platforms/calibration/closed_loop.h"
 #include "platforms/calibration/platform_yaml.h"
 #include "platforms/probe/fit_commands.h"
@@ -19,8 +18,6 @@ namespace leanstream::probe {
 namespace {
 
 using calibration::rounded;
-
-constexpr TimeNs kLongIdleNs = 200'000;
 using platform::Source;
 
 std::string date_of(const SampleFile& samples) {
@@ -84,11 +81,9 @@ class Maker {
     all.spread = all.median > 0 ? (*most - *least) / all.median : 0;
     return all;
   }
-  std::vector<std::string> idles(TimeNs from_ns = 0) const {
+  static std::vector<std::string> idles(const std::vector<TimeNs>& times) {
     std::vector<std::string> all;
-    for (const TimeNs idle_ns : plan_.idle_ns) {
-      if (idle_ns >= from_ns) all.push_back(idle_parameters(idle_ns));
-    }
+    for (const TimeNs idle_ns : times) all.push_back(idle_parameters(idle_ns));
     return all;
   }
 
@@ -261,9 +256,6 @@ void Maker::accelerator() {
   for (const char* name : {"flags_segment", "polling_segment", "device_segment"}) {
     fitted(name, "what a layer takes beyond its bytes and blocks, for each segment", fit.mlp);
   }
-  for (const char* name : {"block", "block_vectors"}) {
-    fitted(name, "what a layer takes beyond its bytes and segments, for each block", fit.mlp);
-  }
   for (const char* name : {"jump", "jump_vectors"}) {
     fitted(name, "what blocks in random order take beyond those that lie one behind another",
            fit.mlp);
@@ -277,27 +269,16 @@ void Maker::accelerator() {
   }
 }
 
-// The way there and back between threads that sleep, less what the caller takes to wake up. Threads
-// that have just gone to sleep may be faster: up to `patience` they are as if awake.
+// The way there and back between threads that sleep, less what the caller takes to wake up.
 void Maker::start() {
-  const double wake_up_s = over(kWakeUp, idles(), "time").median;
-  const Measured trip = over(kStart, idles(kLongIdleNs), "time");
-  const double start_s = std::max(0.0, trip.median - wake_up_s);
-  TimeNs patience_ns = hardware::patience_ns(plan_.threads);
-  for (const TimeNs idle_ns : plan_.idle_ns) {
-    const double its_s = samples_.get(kStart, idle_parameters(idle_ns), "time").median - wake_up_s;
-    if (idle_ns < kLongIdleNs && its_s < start_s / 2) patience_ns = std::max(patience_ns, idle_ns);
-  }
-  p_.accelerator.start_ns = rounded_ns(start_s);
-  p_.accelerator.patience_ns = patience_ns;
+  const double wake_up_s = over(kWakeUp, idles(plan_.idle_ns), "time").median;
+  const Measured trip = over(kStart, idles(plan_.start_idle_ns), "time");
+  p_.accelerator.start_ns = rounded_ns(std::max(0.0, trip.median - wake_up_s));
   measured("accelerator.start",
            "a command to threads that sleep since 0.2 ms and more, until its end is seen by a "
-           "thread that slept, less its work and cpu.wake_up",
+           "thread that slept, less its "
+           "work and cpu.wake_up",
            trip);
-  state(
-      "accelerator.patience", Source::measured,
-      "what the accelerator is made with, or as long as threads asleep begin in less than half of "
-      "accelerator.start");
 }
 
 void Maker::cpu() {
@@ -307,8 +288,8 @@ void Maker::cpu() {
     for (const std::int32_t n : plan_.bursts) reads.push_back(read_parameters(bytes, n));
   }
   const Measured read = over(kStorage, reads, "cpu");
-  const Measured wake_up = over(kWakeUp, idles(), "time");
-  const Measured hand_over = over(kHandOver, idles(), "time");
+  const Measured wake_up = over(kWakeUp, idles(plan_.idle_ns), "time");
+  const Measured hand_over = over(kHandOver, idles(plan_.idle_ns), "time");
   const Measured step = samples_.get(kStep, "", "time");
   p_.cpu = {.cores = machine_.processors,
             .bandwidth_bytes_per_s = rounded(one.median),

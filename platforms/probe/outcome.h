@@ -31,8 +31,8 @@ struct Outcome {
 // All of `plan` has been measured. Throws UserError where the reads are too few for a fit.
 //
 //   attention, head    command + heads · attention_head + rows · row + bytes ÷ bandwidth
-//   MLP of a layer     segments · segment(synchronisation) + blocks · block + jumps · jump
-//                      + (bytes + hidden · (blocks · block_vectors + jumps · jump_vectors))
+//   MLP of a layer     segments · segment(synchronisation) + jumps · jump
+//                      + (bytes + hidden · jumps · jump_vectors)
 //                        ÷ mlp_bandwidth; jumps: blocks that do not lie behind the one before
 //   many tokens        operations ÷ compute, ÷ mlp_compute
 //

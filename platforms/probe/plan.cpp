@@ -83,7 +83,7 @@ Plan tiny_plan() {
   plan.shapes = {{64, 128, 4, 2, 512, 2, 2}, {128, 256, 4, 2, 512, 2, 4}};
   plan.layer_samples = 4;
   plan.prompt = 4;
-  plan.idle_ns = {200'000};
+  plan.idle_ns = plan.start_idle_ns = {200'000};
   plan.wakes = 3;
   plan.predictions = 1;
   return plan;

@@ -56,7 +56,8 @@ struct Plan {
   std::int32_t prompt = 32;    // tokens at once
   // Waiting.
   std::vector<TimeNs> idle_ns{25'000, 50'000, 100'000, 200'000, 500'000, 1'000'000, 2'000'000};
-  int wakes = 100;  // of one measurement
+  std::vector<TimeNs> start_idle_ns{200'000, 500'000, 1'000'000, 2'000'000};  // of an accelerator
+  int wakes = 100;                                                            // of one measurement
   // Predictions.
   int predictions = 20;  // of one measurement
 

@@ -24,9 +24,8 @@ struct Known {
 };
 
 constexpr double kPieceBytes = 2'000, kMergeBytes = 5'000;
-constexpr double kBlockS = 300e-9, kElementS = 1.2e-9, kJumpS = 150e-9, kJumpElementS = 0.4e-9,
-                 kRowS = 12e-9, kAttentionHeadS = 4e-6, kStartS = 40e-6, kWakeUpS = 25e-6,
-                 kStepS = 6e-6, kReadS = 7e-6;
+constexpr double kJumpS = 150e-9, kJumpElementS = 0.4e-9, kRowS = 12e-9, kAttentionHeadS = 4e-6,
+                 kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
 
 platform::Flash flash() {
   return {.bandwidth_bytes_per_s = 3e9,
@@ -79,10 +78,11 @@ class OutcomeTest : public SamplesTest {
     put(to, kMemory, memory_parameters(false), {{"rate", 9e9}});
     for (const Shape& shape : plan.shapes) commands(to, shape, known);
     for (const TimeNs idle : plan.idle_ns) {
-      const double start_s = idle < 100'000 ? 0.2 * kStartS : kStartS;
-      put(to, kStart, idle_parameters(idle), {{"time", kWakeUpS + start_s}});
       put(to, kWakeUp, idle_parameters(idle), {{"time", kWakeUpS}});
       put(to, kHandOver, idle_parameters(idle), {{"time", 4e-6}});
+    }
+    for (const TimeNs idle : plan.start_idle_ns) {
+      put(to, kStart, idle_parameters(idle), {{"time", kWakeUpS + kStartS}});
     }
     put(to, kStep, "", {{"time", kStepS}});
     put(to, kPrediction, prediction_parameters(kPredictions[0]), {{"time", 80e-6}});
@@ -116,7 +116,6 @@ class OutcomeTest : public SamplesTest {
             const double blocks = blocks_of(shape, share);
             const double jumps = order == Order::random ? blocks : segments;
             const double mlp = segments * known.segment_s.at(name) +
-                               blocks * (kBlockS + shape.hidden * kElementS) +
                                jumps * (kJumpS + shape.hidden * kJumpElementS) +
                                mlp_bytes(shape, neurons_of(shape, share)) / known.mlp_bandwidth;
             put(to, kDecode, decode_parameters(shape, how, segments, share, order),
@@ -141,13 +140,10 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_NEAR(a.flops_per_s / 80e9, 1, 1e-3);
   EXPECT_NEAR(a.mlp_flops_per_s.value_or(0) / 50e9, 1, 1e-3);
   EXPECT_EQ(a.command_ns, 9'000);
-  EXPECT_EQ(a.block_ns, 300);
-  EXPECT_NEAR(a.block_vector_bytes, kElementS * 10e9, 0.01);
   EXPECT_EQ(a.jump_ns, 150);
   EXPECT_NEAR(a.jump_vector_bytes, kJumpElementS * 10e9, 0.01);
   EXPECT_EQ(a.row_ns, 12);
   EXPECT_EQ(a.attention_head_ns, 4'000);
-  EXPECT_EQ(a.patience_ns, 50'000);
   EXPECT_EQ(a.flags_segment_ns, 1'000);
   EXPECT_EQ(a.polling_segment_ns, 3'000);
   EXPECT_EQ(a.device_segment_ns, 20'000);

@@ -61,16 +61,6 @@ TEST(Roofline, AReleaseCostsItsNeuronsAndItsSynchronisation) {
   }
 }
 
-TEST(Roofline, ABlockWaitsForItsFirstBytes) {
-  Device device;
-  device.platform.accelerator.block_ns = 300;
-  Commands commands;
-  const Flow flow = accelerator_flow(device.spec, commands.release(100));
-  EXPECT_DOUBLE_EQ(flow.bytes, 200 * 6'000);
-  EXPECT_EQ(flow.delay_s, 20e-6);
-  EXPECT_NEAR(flow.alone_s(), 20e-6 + 30e-6 + 100 * 300e-9, 1e-15);
-}
-
 TEST(Roofline, ABlockThatDoesNotFollowInMemoryCostsAJump) {
   Device device;  // hidden 1,000
   Commands commands;
@@ -89,7 +79,7 @@ TEST(Roofline, ABlockThatDoesNotFollowInMemoryCostsAJump) {
   EXPECT_NEAR(jumps({}), 4, 1e-6);  // not known where
 }
 
-TEST(Roofline, RowsHeadsAndVectorsCostBesideBytes) {
+TEST(Roofline, RowsAndHeadsCostBesideBytes) {
   Device device;  // hidden 1,000, 10 heads as keys and values have, 5,000 tokens
   Commands commands;
   const auto time_s = [&](const scheduler::Command& command) {
@@ -97,14 +87,11 @@ TEST(Roofline, RowsHeadsAndVectorsCostBesideBytes) {
   };
   const auto attention = commands.make(CommandKind::attention);
   const auto head = commands.make(CommandKind::head);
-  const auto release = commands.release(100);
-  const double before_s[] = {time_s(attention), time_s(head), time_s(release)};
+  const double before_s[] = {time_s(attention), time_s(head)};
   device.platform.accelerator.row_ns = 10;
   device.platform.accelerator.attention_head_ns = 4'000;
-  device.platform.accelerator.block_vector_bytes = 12;
   EXPECT_NEAR(time_s(attention) - before_s[0], 4'000 * 10e-9 + 10 * 4e-6, 1e-15);
   EXPECT_NEAR(time_s(head) - before_s[1], 5'000 * 10e-9, 1e-15);
-  EXPECT_NEAR(time_s(release) - before_s[2], 100 * 12'000 / 40e9, 1e-15);
 }
 
 TEST(Roofline, TheLastBlockMayBeShort) {

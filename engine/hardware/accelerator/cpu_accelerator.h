@@ -12,10 +12,6 @@
 
 namespace leanstream::hardware {
 
-// How long its threads look for the next command before they sleep, but with synchronisation by
-// device, where they do not.
-TimeNs patience_ns(int threads);
-
 class CpuAccelerator final : public Accelerator, private Retirement {
  public:
   explicit CpuAccelerator(AcceleratorSpec spec);

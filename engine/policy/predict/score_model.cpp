@@ -92,6 +92,10 @@ ErrorPeriods::ErrorPeriods(double persistence, std::int32_t neurons, const Rando
   }
 }
 
+void prepare_scores() {
+  tables();
+}
+
 void predict_codes(std::span<const std::uint8_t> truth, ScoreWeights weights,
                    const ErrorSource& errors, std::span<std::uint8_t> codes) {
   const NormalTables& normal = tables();

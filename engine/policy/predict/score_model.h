@@ -67,6 +67,10 @@ struct ErrorSource {
   const ErrorPeriods* periods = nullptr;
 };
 
+// Makes the tables that all predictions share, which takes milliseconds: before a run, so that it
+// is not a part of its first prediction.
+void prepare_scores();
+
 // Predicts one layer of one token: codes[j] gets the code that the neuron's predicted score has in
 // the distribution of the true codes, so that predicted and true importance are distributed alike.
 void predict_codes(std::span<const std::uint8_t> truth, ScoreWeights weights,

@@ -58,6 +58,7 @@ class Statistical final : public Predictor {
           "{}",
           kRecalls, parameters.recall.size());
     }
+    prepare_scores();
     for (LayerId l = 0; l < activations_->layers(); ++l) weights_.push_back(fit(l, parameters));
     const double persistence =
         parameters.error_persistence.value_or(activations_->error_persistence());
