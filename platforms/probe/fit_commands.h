@@ -1,6 +1,7 @@
 // The accelerator's figures from the times of its commands.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct CommandFit {
   std::vector<CommandError> resident;  // attention and head
   std::vector<CommandError> mlp;
   std::vector<CommandError> prefill;
+  // What the fit would be without a figure, in words, by its name.
+  std::map<std::string, std::string> worth;
   bool compute_raised = false;  // to what single tokens reach
 };
 

@@ -1,5 +1,7 @@
 #include "platforms/probe/fit_times.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -12,6 +14,8 @@ namespace leanstream::probe {
 namespace {
 
 using Row = std::vector<double>;
+
+constexpr double kLeastWorth = 0.001;  // by so much a cost must better the error
 
 // Solves a x = b by elimination with the largest pivot; nothing where a is singular.
 std::optional<Row> solve(std::vector<Row> a, Row b) {
@@ -94,25 +98,38 @@ Row errors_of(const Scaled& s, const Row& x) {
   return errors;
 }
 
+double root_mean_square(const Row& errors) {
+  double squares = 0;
+  for (const double error : errors) squares += error * error;
+  return std::sqrt(squares / static_cast<double>(errors.size()));
+}
+
 }  // namespace
 
 TimeFit fit_times(std::span<const Timed> times) {
   LEANSTREAM_CHECK(!times.empty() && times[0].amounts.size() <= 10, "{} times", times.size());
   const Scaled s = scaled(times);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   TimeFit best;
-  double least = std::numeric_limits<double>::infinity();
+  double least = kInfinity;
+  Row without(s.lengths.size(), kInfinity);
   for (std::uint32_t set = 1; set < 1U << s.lengths.size(); ++set) {
     const auto x = fit_of(s, set);
     if (!x) continue;
     Row errors = errors_of(s, *x);
-    double squares = 0;
-    for (const double error : errors) squares += error * error;
-    if (squares >= least) continue;
-    least = squares;
-    best = {*x, std::move(errors)};
+    const double error = root_mean_square(errors);
+    for (std::size_t i = 0; i < without.size(); ++i) {
+      if ((set >> i & 1) == 0) without[i] = std::min(without[i], error);
+    }
+    const double charged = error + kLeastWorth * std::popcount(set);
+    if (charged >= least) continue;
+    least = charged;
+    best = {*x, std::move(errors), error, {}};
   }
   LEANSTREAM_CHECK(!best.costs.empty(), "{} times say nothing", times.size());
+  best.error_without = std::move(without);
   for (std::size_t i = 0; i < best.costs.size(); ++i) {
+    if (best.costs[i] == 0) best.error_without[i] = best.error;
     if (s.lengths[i] > 0) best.costs[i] /= s.lengths[i];
   }
   return best;

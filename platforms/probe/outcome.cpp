@@ -242,7 +242,10 @@ void Maker::accelerator() {
   const std::string made = fmt::format("accelerator cpu with {} threads and random weights, {}",
                                        plan_.threads, "wall time of single commands, ");
   const auto fitted = [&](const char* name, const char* how, const std::vector<CommandError>& e) {
-    state(std::string("accelerator.") + name, Source::fitted, made + how + ": " + errors_text(e));
+    const auto worth = fit.worth.find(name);
+    state(std::string("accelerator.") + name, Source::fitted,
+          made + how + ": " + errors_text(e) +
+              (worth == fit.worth.end() ? "" : "; " + worth->second));
   };
   fitted("bandwidth", "attention and head, bytes as stored in q8_0", fit.resident);
   fitted("mlp_bandwidth", "layers of f16 blocks of several sizes, in one to many segments",

@@ -98,12 +98,12 @@ TEST_F(ValidateTest, ABundleHasEveryRunOfBothWorldsAndItsErrors) {
   EXPECT_EQ(simulated.rows.size(), 4U) << "by segment one run says all";
   // Dense reads the same in both worlds.
   const auto summary = table("v/board/tiny/summary.csv");
-  ASSERT_EQ(summary.rows.size(), 4U * 9);
-  EXPECT_EQ(summary.text(5, "metric"), "bytes_read");
-  EXPECT_EQ(summary.text(5, "name"), "dense, memory_budget 75% of mlp");
-  EXPECT_EQ(summary.text(5, "runs"), "2");
-  EXPECT_EQ(summary.text(5, "measured"), summary.text(5, "simulated"));
-  EXPECT_EQ(summary.text(5, "error"), "0.0000");
+  ASSERT_EQ(summary.rows.size(), 4U * 10);
+  EXPECT_EQ(summary.text(6, "metric"), "bytes_read");
+  EXPECT_EQ(summary.text(6, "name"), "dense, memory_budget 75% of mlp");
+  EXPECT_EQ(summary.text(6, "runs"), "2");
+  EXPECT_EQ(summary.text(6, "measured"), summary.text(6, "simulated"));
+  EXPECT_EQ(summary.text(6, "error"), "0.0000");
   const auto ablation = table("v/board/tiny/ablation.csv");
   EXPECT_EQ(ablation.text(0, "without"), "nothing");
   EXPECT_GT(ablation.rows.size(), 3U);
