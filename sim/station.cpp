@@ -13,7 +13,7 @@ void Station::submit(const scheduler::Command& command, const Flow& flow, double
                    flow.bytes_per_s, flow.delay_s);
   queue_.push_back({command, flow});
   if (busy_) return;
-  start(now_s, flow.instant() || awake_ ? 0 : start_s_);
+  start(now_s, flow.instant() ? 0 : start_s_);
 }
 
 void Station::die() {

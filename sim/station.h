@@ -23,8 +23,6 @@ class Station final : public BusUser {
       : ended_(&ended), start_s_(start_s) {}
 
   void submit(const scheduler::Command& command, const Flow& flow, double now_s);
-  // Whether the next command begins at once though the unit is idle.
-  void keep_awake(bool awake) { awake_ = awake; }
   // Nothing ends here any more.
   void die();
 
@@ -45,7 +43,6 @@ class Station final : public BusUser {
   double start_s_;
   Ring<Queued> queue_;  // the front is in service while busy_
   bool busy_ = false;
-  bool awake_ = false;
   bool dead_ = false;
   double work_from_s_ = 0;
   Transfer transfer_;

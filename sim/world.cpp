@@ -36,7 +36,7 @@ bool within(double now_s, TimeNs from_ns, TimeNs to_ns) {
   return from_ns != kNever && now_s >= seconds(from_ns) - kSameS && now_s < seconds(to_ns) - kSameS;
 }
 
-// An accelerator without work sleeps, unless it polls or, by flags, has begun a layer.
+// An accelerator without work sleeps, unless it polls.
 double accelerator_start_s(const backend::WorldSpec& spec) {
   return spec.synchronisation == backend::Synchronisation::polling
              ? 0
@@ -98,13 +98,8 @@ void World::enqueue(const Command& command, double now_s) {
       return processor_.submit(command, flow, now_s);
     }
     default:
-      accelerator_.submit(command, slowed(accelerator_flow(spec_, command), accelerator_rate_),
-                          now_s);
-      // By flags it looks for the segments of a layer that it has begun.
-      if (spec_.synchronisation != backend::Synchronisation::flags) return;
-      if (command.kind == CommandKind::begin_layer) accelerator_.keep_awake(true);
-      if (command.kind == CommandKind::end_layer) accelerator_.keep_awake(false);
-      return;
+      return accelerator_.submit(
+          command, slowed(accelerator_flow(spec_, command), accelerator_rate_), now_s);
   }
 }
 

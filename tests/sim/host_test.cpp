@@ -121,8 +121,7 @@ TEST_F(HostTest, APredictionBeginsWhenItsProcessorHasHandedOver) {
   }
 }
 
-// Threads of an accelerator without work sleep, unless they poll; by flags, they look for segments
-// within a layer.
+// Threads of an accelerator without work sleep, unless they poll.
 TEST(Accelerator, StartsLaterWhenItHasBeenIdle) {
   using backend::Synchronisation;
   Device device;
@@ -143,14 +142,6 @@ TEST(Accelerator, StartsLaterWhenItHasBeenIdle) {
       const Command next = commands.release(20);
       world.submit(std::span(&next, 1));
       EXPECT_EQ(world.wait(kNever)[0].time_ns, from + start_ns + segment_ns);
-      const Command begin = commands.make(CommandKind::begin_layer);
-      world.submit(std::span(&begin, 1));
-      const TimeNs begun = world.wait(kNever)[0].time_ns + 1'000;
-      world.wait(begun);
-      const Command within = commands.release(20);
-      world.submit(std::span(&within, 1));
-      const bool sleeps = way == Synchronisation::device;
-      EXPECT_EQ(world.wait(kNever)[0].time_ns, begun + (sleeps ? 30'000 : 0) + segment_ns);
     });
   }
 }
