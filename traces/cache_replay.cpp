@@ -100,6 +100,7 @@ void CacheReplay::drop_expired(LayerId layer, StepId step) {
 }
 
 void CacheReplay::end_prompt(StepId step) {
+  policy_.prompt_ended();
   for (std::size_t l = 0; l < resident_.size(); ++l) drop_expired(static_cast<LayerId>(l), step);
 }
 

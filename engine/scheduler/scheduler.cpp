@@ -246,6 +246,7 @@ void Scheduler::close_layer(const Completion& completion) {
   drop_expired(work.layer, work.step);
   const bool last_layer = work.layer + 1 == spec_.layers;
   if (!last_layer) return open_layer();
+  if (work.prefill) policies_.cache->prompt_ended();
   const TokenId token = work.token + work.tokens - 1;
   current_ = nullptr;
   emit(CommandKind::head, work.step, kNone, token, 1);

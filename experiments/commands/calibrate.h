@@ -19,6 +19,7 @@ struct MachineOptions {
   std::size_t size_mib = 1024;
   std::string engine = "auto";
   int threads = 1;
+  int repetitions = 0;  // 0: the plan's
   bool quick = false;
   bool tiny = false;
   bool fresh = false;

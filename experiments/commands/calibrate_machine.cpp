@@ -55,6 +55,7 @@ probe::Plan plan_of(const Options& o) {
   }
   plan.engine = o.engine;
   plan.threads = o.threads;
+  if (o.repetitions > 0) plan.repetitions = o.repetitions;
   plan.processors =
       hardware::processors_for(o.file.empty() ? "." : o.file, o.threads, /*apart=*/true);
   const Bytes most = *std::max_element(plan.read_bytes.begin(), plan.read_bytes.end());
@@ -165,6 +166,11 @@ std::vector<CLI::Option*> add_machine_options(CLI::App& command, Options& o) {
   add(command.add_option("--threads", o.threads, "of the accelerator cpu"))
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  add(command.add_option("--repetitions", o.repetitions,
+                         "of everything, in all: with more than an earlier call had, only what is "
+                         "missing is measured, so that a machine that drifts is calibrated before "
+                         "and after what is compared with it"))
+      ->check(CLI::Range(1, 1000));
   add(command.add_flag("--quick", o.quick,
                        "within two minutes: fewer sizes, depths and repetitions"));
   command.add_flag("--tiny", o.tiny, "")->group("");  // of tests

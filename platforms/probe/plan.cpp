@@ -25,11 +25,11 @@ std::string Plan::text() const {
     names.push_back(fmt::format("{} by {}", shape.text(), shape.block_neurons));
   }
   return fmt::format(
-      "{} repetitions; {} by {}; {} at once; {} reads of {} B together and {} mixed of {} B, {} "
+      "{} by {}; {} at once; {} reads of {} B together and {} mixed of {} B, {} "
       "places of {} B "
       "for {} s, pauses for {} s; {} MiB of "
       "memory for {} s; {} threads, {}; shapes {}; {} segments; shares {}; {} layers; {} tokens",
-      repetitions, file.empty() ? fmt::format("a file of {} MiB", size_mib) : file, engine, depth,
+      file.empty() ? fmt::format("a file of {} MiB", size_mib) : file, engine, depth,
       fmt::join(bursts, " "), fmt::join(read_bytes, " "), fmt::join(mix_bursts, " "), mix_bytes,
       pieces, piece_bytes, read_seconds, pause_seconds, memory_bytes >> 20, memory_seconds, threads,
       processors.text(), fmt::join(names, " and "), fmt::join(segments, " "),

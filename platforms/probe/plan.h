@@ -61,7 +61,8 @@ struct Plan {
   // Predictions.
   int predictions = 20;  // of one measurement
 
-  std::string text() const;  // what makes samples comparable
+  // What makes samples comparable: all but how many there are.
+  std::string text() const;
 };
 
 Plan full_plan();

@@ -89,6 +89,19 @@ TEST_F(CalibrateTest, MeasuresThisMachine) {
   EXPECT_EQ(simulated.status, 0) << simulated.err;
 }
 
+TEST_F(CalibrateTest, MeasuresMoreOfTheSame) {
+  const Ended ended = run(kMeasure);
+  if (ended.err.find("O_DIRECT") != std::string::npos) GTEST_SKIP() << ended.err;
+  const auto before = lines_of(text("here.samples.csv"));
+  auto more = kMeasure;
+  more.insert(more.end(), {"--repetitions", "3"});
+  ASSERT_EQ(run(more).status, 0);
+  const auto after = lines_of(text("here.samples.csv"));
+  ASSERT_GT(after.size(), before.size());
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
+  EXPECT_THAT(text("here.yaml"), HasSubstr("median of 3"));
+}
+
 TEST_F(CalibrateTest, GoesOnWhereItWasKilled) {
   const pid_t program = start(kMeasure);
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(200);

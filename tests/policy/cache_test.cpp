@@ -222,9 +222,7 @@ std::unique_ptr<CachePolicy> hot_cold_after_prompt(const std::string& yaml, Slot
       policy->used(l, used, t * kLayers + l);
     }
   }
-  BlockSet resident(kBlocks), dropped(kBlocks);
-  for (LayerId l = 0; l < kLayers; ++l) policy->expired(l, resident, kPrompt * kLayers, dropped);
-  EXPECT_TRUE(dropped.empty());
+  policy->prompt_ended();
   return policy;
 }
 
@@ -267,8 +265,7 @@ TEST(Cache, HotColdSearchesItsShareOnThePrompt) {
       apart->used(l, used, t * kLayers + l);
     }
   }
-  BlockSet resident(kBlocks), dropped(kBlocks);
-  apart->expired(0, resident, 7 * kLayers, dropped);
+  apart->prompt_ended();
   for (LayerId l = 0; l < kLayers; ++l) EXPECT_TRUE(apart->always_computed(l)->empty());
   EXPECT_THROW(make("hot_cold", 60), UserError);
 }

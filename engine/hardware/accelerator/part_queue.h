@@ -114,10 +114,10 @@ class PartQueue {
   alignas(kLine) std::atomic<TaskId> published_{0};
   std::atomic<TimeNs> task_patience_ns_;
   std::atomic<bool> stopped_{false};
-  alignas(kLine) std::atomic<TaskId> ended_{0};
-  std::atomic<std::uint64_t> retired_{0};
-  alignas(kLine) std::atomic<bool> retiring_{false};  // held by the thread that retires
-  TaskId retiring_task_ = 0;                          // of that thread
+  alignas(kLine) std::atomic<TaskId> ended_{0};  // alone: it is polled, and seldom changes
+  alignas(kLine) std::atomic<std::uint64_t> retired_{0};
+  std::atomic<bool> retiring_{false};  // held by the thread that retires
+  TaskId retiring_task_ = 0;           // of that thread
   alignas(kLine) std::atomic<std::int32_t> sleepers_{0};
   std::atomic<std::int32_t> signal_{0};  // changes when sleepers should look again
 };

@@ -132,8 +132,12 @@ class CachePolicy {
   // more when prefill ends (with the first step of the first decoded token).
   virtual void expired(LayerId, const BlockSet& /*resident*/, StepId, BlockSet& /*out*/) {}
 
+  // The last layer of the prompt was computed; its head is still to come. Who plans for decoding
+  // does so here: it takes the prompt's time, not the first token's.
+  virtual void prompt_ended() {}
+
   // Blocks of a layer that are computed for every decoded token, whatever is predicted: they take
-  // their place within the run's density. nullptr: none. May change only in expired().
+  // their place within the run's density. nullptr: none. May change only in prompt_ended().
   virtual const BlockSet* always_computed(LayerId) const { return nullptr; }
 
  private:

@@ -71,10 +71,7 @@ class HotCold final : public CachePolicy {
     ages_.oldest({cold_, cache.current_layer, cache.resident}, left, out);
   }
 
-  void expired(LayerId, const BlockSet&, StepId step, BlockSet&) override {
-    const bool decoding = step >= static_cast<StepId>(context_.prompt_tokens) * context_.layers;
-    if (decoding && hot_.empty()) choose_hot();
-  }
+  void prompt_ended() override { choose_hot(); }
 
   const BlockSet* always_computed(LayerId layer) const override {
     return hot_.empty() ? nullptr : &hot_[static_cast<std::size_t>(layer)];
