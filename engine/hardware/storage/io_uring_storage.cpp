@@ -139,8 +139,7 @@ class IoUringStorage final : public LaneStorage {
     io_uring_cq_advance(&ring_, count);
   }
 
-  // A timer of its own for every sleep is a tenth of what a read costs. Who would sleep for long is
-  // woken by a tick instead, which serves many sleeps.
+  // Who would sleep for long needs no timer of its own: a tick, which serves many sleeps, ends it.
   void sleep(TimeNs at_most_ns) override {
     if (at_most_ns != kNever && at_most_ns >= 2 * kTickNs) {
       if (!ticks_) begin_tick();
