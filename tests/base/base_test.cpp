@@ -19,6 +19,11 @@
 namespace leanstream {
 namespace {
 
+// Of this process: tests run beside each other.
+std::filesystem::path own_folder(const std::string& name) {
+  return std::filesystem::temp_directory_path() / (name + "_" + std::to_string(::getpid()));
+}
+
 // Known answers of philox4x32-10 from the authors' Random123 distribution (kat_vectors).
 TEST(Random, PhiloxGivesThePublishedNumbers) {
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}),
@@ -68,7 +73,7 @@ TEST(BlockSet, AgreesWithStdSet) {
 }
 
 TEST(AtomicFile, LeavesNothingWithoutCommit) {
-  const auto dir = std::filesystem::temp_directory_path() / "leanstream_atomic_file";
+  const auto dir = own_folder("leanstream_atomic_file");
   std::filesystem::remove_all(dir);
   {
     AtomicFile file((dir / "x").string());
@@ -81,7 +86,7 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
 }
 
 TEST(AtomicFile, AKilledProcessLeavesNothing) {
-  const auto dir = std::filesystem::temp_directory_path() / "leanstream_atomic_killed";
+  const auto dir = own_folder("leanstream_atomic_killed");
   std::filesystem::remove_all(dir);
   EXPECT_EXIT(
       {
@@ -101,7 +106,7 @@ TEST(AtomicFile, AKilledProcessLeavesNothing) {
 }
 
 TEST(AtomicFile, PositionsAndHoles) {
-  const auto dir = std::filesystem::temp_directory_path() / "leanstream_atomic_seek";
+  const auto dir = own_folder("leanstream_atomic_seek");
   const auto path = (dir / "x").string();
   const std::string large(3 << 20, 'b');
   {
@@ -121,7 +126,7 @@ TEST(AtomicFile, PositionsAndHoles) {
 
 // The limit of a process's files stands for a full disk: the same calls fail.
 TEST(AtomicFile, WhatDoesNotFitIsSaidAtOnceAndLeavesNothing) {
-  const auto dir = std::filesystem::temp_directory_path() / "leanstream_atomic_full";
+  const auto dir = own_folder("leanstream_atomic_full");
   std::filesystem::remove_all(dir);
   const auto file_of = [&](std::uint64_t reserved) {
     ::signal(SIGXFSZ, SIG_IGN);
@@ -144,7 +149,7 @@ TEST(AtomicFile, WhatDoesNotFitIsSaidAtOnceAndLeavesNothing) {
 }
 
 TEST(AtomicFile, WhatCannotBeWrittenIsKnownBefore) {
-  const auto dir = std::filesystem::temp_directory_path() / "leanstream_check_writable";
+  const auto dir = own_folder("leanstream_check_writable");
   std::filesystem::remove_all(dir);
   std::filesystem::create_directories(dir);
   write_file((dir / "x").string(), "a file");
@@ -160,7 +165,7 @@ TEST(AtomicFile, WhatCannotBeWrittenIsKnownBefore) {
   EXPECT_EQ(said("new/folder/y"), "");
   EXPECT_FALSE(std::filesystem::exists(dir / "new")) << "changes nothing";
   EXPECT_NE(said("").find("is a folder; name a file"), std::string::npos);
-  EXPECT_NE(said("x/y").find("leanstream_check_writable/x is no folder"), std::string::npos);
+  EXPECT_NE(said("x/y").find((dir / "x").string() + " is no folder"), std::string::npos);
   EXPECT_NE(said("/proc/sys/y").find("cannot write"), std::string::npos);
   std::filesystem::remove_all(dir);
 }

@@ -2,6 +2,7 @@
 #include "experiments/report/report.h"
 
 #include <filesystem>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -94,8 +95,7 @@ TEST(Process, EndsBadly) {
 
 class ReportTest : public testing::Test {
  protected:
-  ReportTest() : folder_(testing::TempDir() + "leanstream_report_test") {
-    std::filesystem::remove_all(folder_);
+  ReportTest() : folder_(testing::TempDir() + "leanstream_report_" + std::to_string(::getpid())) {
     write_file(folder_ + "/results.csv",
                "memory_budget,model,platform,system,memory_budget_bytes,seed,backend,"
                "tokens_per_s,tpot_ms_mean,compute_ms,gpu_stall_ms,prediction_wait_ms,"

@@ -2,6 +2,7 @@
 #include "tests/scheduler/scenario.h"
 
 #include <filesystem>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,7 +59,8 @@ TEST(Scenarios, EverySystemHasOne) {
 }
 
 TEST(Scenarios, AWrongKeyAndAWrongValueAreErrors) {
-  const std::string path = testing::TempDir() + "/wrong_scenario.yaml";
+  const std::string path =
+      testing::TempDir() + "/wrong_scenario_" + std::to_string(::getpid()) + ".yaml";
   write_file(path,
              "description: wrong\nsystem: dense\nimportance: [[[1, 2]]]\nrun: {slot: 4}\n"
              "costs: {read: fast}\n");
@@ -69,6 +71,7 @@ TEST(Scenarios, AWrongKeyAndAWrongValueAreErrors) {
     EXPECT_THAT(error.what(), testing::HasSubstr("unknown parameter 'slot'"));
     EXPECT_THAT(error.what(), testing::HasSubstr("'read'"));
   }
+  std::filesystem::remove(path);
 }
 
 }  // namespace
