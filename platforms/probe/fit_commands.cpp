@@ -69,19 +69,19 @@ Times resident_times(const Plan& plan, const SampleFile& samples) {
 }
 
 // Amounts of an MLP: bytes; jumps to blocks, also times hidden; then segments.
-constexpr std::size_t kOfBlocks = 3;
+constexpr std::size_t kFirstSegment = 3;
 
 Times mlp_times(const Plan& plan, const SampleFile& samples) {
   Times all;
   for (const Shape& shape : plan.shapes) {
     for_each_decode(plan, [&](std::size_t how, int segments, double share, Order order) {
-      std::vector<double> amounts(kOfBlocks + std::size(kSynchronisations));
+      std::vector<double> amounts(kFirstSegment + std::size(kSynchronisations));
       const double blocks = blocks_of(shape, share);
       const double jumps = order == Order::random ? blocks : segments;
       amounts[0] = mlp_bytes(shape, neurons_of(shape, share));
       amounts[1] = jumps;
       amounts[2] = jumps * shape.hidden;
-      amounts[kOfBlocks + how] = segments;
+      amounts[kFirstSegment + how] = segments;
       const auto& [synchronisation, word] = kSynchronisations[how];
       const auto name = decode_parameters(shape, synchronisation, segments, share, order);
       all.add(fmt::format("MLP {}, {:.0f} %, {} segments, {}{}", name_of(shape), 100 * share,
@@ -162,9 +162,9 @@ CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
   note_worth(mlp_fit,
              {"", "jump", "jump_vectors", "flags_segment", "polling_segment", "device_segment"},
              result);
-  device.flags_segment_ns = rounded_ns(mlp_fit.costs[kOfBlocks]);
-  device.polling_segment_ns = rounded_ns(mlp_fit.costs[kOfBlocks + 1]);
-  device.device_segment_ns = rounded_ns(mlp_fit.costs[kOfBlocks + 2]);
+  device.flags_segment_ns = rounded_ns(mlp_fit.costs[kFirstSegment]);
+  device.polling_segment_ns = rounded_ns(mlp_fit.costs[kFirstSegment + 1]);
+  device.device_segment_ns = rounded_ns(mlp_fit.costs[kFirstSegment + 2]);
   result.mlp = mlp.errors(mlp_fit);
 
   const Shape& shape = plan.shapes.front();
