@@ -97,8 +97,9 @@ void add_block(const BlockLayout& layout, std::span<const std::byte> block, std:
                    y.rows, y.columns);
   const std::byte* end = block.data() + layout.bytes();
   const std::size_t ahead = block_fetched_ahead(layout);
+  const std::byte* after = next.empty() ? nullptr : next.data();
   const auto rows = [&](TensorType type, std::size_t offset, std::int32_t width) {
-    return StoredRows{type, block.data() + offset, row_bytes(type, width), end, ahead, next.data()};
+    return StoredRows{type, block.data() + offset, row_bytes(type, width), end, ahead, after};
   };
   for (std::int32_t j = 0; j < neurons; j += kNeurons) {
     const StoredRows gate = rows(layout.gate, layout.gate_offset(j), layout.hidden);
