@@ -61,6 +61,7 @@ struct Accelerator {
   TimeNs attention_head_ns = 0;             // per query head of an attention
   TimeNs command_ns = 0;                    // per attention or head, besides bytes and operations
   TimeNs start_ns = 0;                      // from a command to an idle accelerator until it begins
+  TimeNs patience_ns = 0;                   // idle for less than that, it begins at once
 };
 
 struct Cpu {
@@ -134,6 +135,7 @@ struct Thermal {
 struct Calibration {
   std::string date;                 // UTC
   std::string machine;              // processor, memory, disk, kernel
+  std::string files;                // that were read
   std::vector<Bytes> read_sizes;    // of the reads that the flash was fitted to
   std::vector<std::string> shapes;  // "hidden x ffn" of what the accelerator was fitted to
 };

@@ -134,8 +134,11 @@ const Table<Accelerator>& accelerator_table() {
                "of an attention or a head, besides its bytes and operations")
           .range(0, 1e9),
       quantity("start", &Accelerator::start_ns, Dimension::time,
-               "from a command to an idle accelerator until it begins; one that polls begins at "
-               "once")
+               "from a command to an idle accelerator until it begins")
+          .range(0, 1e9),
+      quantity("patience", &Accelerator::patience_ns, Dimension::time,
+               "idle for less than that it begins at once; one that polls always does, one that is "
+               "launched (device) never")
           .range(0, 1e9)};
   return t;
 }
@@ -194,6 +197,7 @@ const Table<Calibration>& calibration_table() {
   static const Table<Calibration> t{
       config::text("date", &Calibration::date, "when it ended, UTC").required(),
       config::text("machine", &Calibration::machine, "on what").required(),
+      config::text("files", &Calibration::files, "what was read").required(),
       config::list("read_sizes", &Calibration::read_sizes,
                    "bytes of the reads that the flash was fitted to")
           .range(1, 0x1p40)

@@ -15,7 +15,7 @@ namespace leanstream::commands {
 struct MachineOptions {
   std::string name;
   std::string out;
-  std::string file;
+  std::vector<std::string> files;
   std::size_t size_mib = 1024;
   std::string engine = "auto";
   int threads = 1;

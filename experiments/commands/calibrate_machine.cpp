@@ -42,11 +42,16 @@ std::string out_of(const Options& o) {
   return out;
 }
 
+// On the disk to be measured.
+std::string place_of(const Options& o) {
+  return o.files.empty() ? "." : o.files.front();
+}
+
 probe::Plan plan_of(const Options& o) {
   probe::Plan plan = o.tiny    ? probe::tiny_plan()
                      : o.quick ? probe::quick_plan()
                                : probe::full_plan();
-  plan.file = o.file;
+  plan.files = o.files;
   if (!o.tiny) plan.size_mib = o.size_mib;
   const auto engines = hardware::storage_engines();
   if (o.engine != "auto" && std::find(engines.begin(), engines.end(), o.engine) == engines.end()) {
@@ -57,10 +62,17 @@ probe::Plan plan_of(const Options& o) {
   plan.threads = o.threads;
   if (o.repetitions > 0) plan.repetitions = o.repetitions;
   plan.processors =
-      hardware::processors_for(o.file.empty() ? "." : o.file, o.threads, /*apart=*/true);
+      hardware::processors_for(place_of(o), o.threads, /*apart=*/true);
   const Bytes most = *std::max_element(plan.read_bytes.begin(), plan.read_bytes.end());
-  if (!o.file.empty() && hardware::ImageFile(o.file).size_bytes() < most) {
-    throw UserError("calibrate: {} is smaller than one read of {} KiB", o.file, most / 1024);
+  const std::string disk = probe::this_machine(place_of(o)).text();
+  for (const std::string& file : o.files) {
+    if (hardware::ImageFile(file).size_bytes() < most) {
+      throw UserError("calibrate: {} is smaller than one read of {} KiB", file, most / 1024);
+    }
+    if (probe::this_machine(file).text() != disk) {
+      throw UserError("calibrate: {} and {} are on different disks: calibrate each by itself",
+                      o.files.front(), file);
+    }
   }
   return plan;
 }
@@ -68,8 +80,9 @@ probe::Plan plan_of(const Options& o) {
 // Measures what is not in the file yet.
 void measure(const probe::Plan& plan, probe::SampleFile& samples) {
   std::unique_ptr<hardware::TemporaryImage> temporary;
-  const auto path = [&]() -> std::string {
-    if (!plan.file.empty()) return plan.file;
+  const auto path = [&](int repetition) -> std::string {
+    const auto turn = static_cast<std::size_t>(repetition);
+    if (!plan.files.empty()) return plan.files[turn % plan.files.size()];
     if (!temporary) {
       temporary = std::make_unique<hardware::TemporaryImage>(plan.size_mib);
       temporary->unname();
@@ -124,7 +137,7 @@ void print(const probe::Outcome& outcome) {
 void calibrate_machine(const Options& o) {
   const std::string out = out_of(o);
   const probe::Plan plan = plan_of(o);
-  const auto machine = probe::this_machine(o.file.empty() ? "." : o.file);
+  const auto machine = probe::this_machine(place_of(o));
   const std::string stem = out.substr(0, out.size() - std::string(".yaml").size());
   probe::SampleFile samples(stem + ".samples.csv", machine.text() + "; " + plan.text(), o.fresh);
   measure(plan, samples);
@@ -154,9 +167,11 @@ std::vector<CLI::Option*> add_machine_options(CLI::App& command, Options& o) {
   add(command.add_option("--name", o.name,
                          "of the platform; its file is NAME.yaml unless --out says"));
   auto* file =
-      add(command.add_option("--file", o.file,
-                             "file or block device to read from; by default a temporary file "
-                             "in this folder, which must be on the disk to be measured"));
+      add(command.add_option("--file", o.files,
+                             "files or block device to read from, by turns; by default a temporary "
+                             "file in this folder, which must be on the disk to be measured. Disks "
+                             "may read what was just written faster than what has lain: give the "
+                             "images that runs will read"));
   add(command.add_option("--size", o.size_mib, "MiB of the temporary file"))
       ->check(CLI::Range(64, 1 << 20))
       ->excludes(file)

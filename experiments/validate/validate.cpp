@@ -186,8 +186,9 @@ Outcome outcome_of(const Summary& summary, const Written& to) {
 }
 
 std::string text_of(const platform::Calibration& calibration) {
-  return fmt::format("{} on {}; reads of {} bytes, MLPs of {}", calibration.date,
+  return fmt::format("{} on {}; reads of {} bytes from {}, MLPs of {}", calibration.date,
                      calibration.machine, fmt::join(calibration.read_sizes, ", "),
+                     calibration.files,
                      fmt::join(calibration.shapes, ", "));
 }
 

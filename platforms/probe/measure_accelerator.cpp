@@ -55,8 +55,9 @@ std::vector<Group> accelerator_probes(const Plan& plan, const PathOf& path) {
     if (&shape != &plan.shapes.front()) continue;  // starting does not depend on what is started
     for (const TimeNs idle_ns : plan.start_idle_ns) {
       group.push_back(
-          {kStart, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
-             const auto storage = hardware::open_storage({.path = path(), .engine = plan.engine});
+          {kStart, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int repetition) {
+             const auto storage =
+                 hardware::open_storage({.path = path(repetition), .engine = plan.engine});
              return std::vector<double>{rig->get().round_trip_s(*storage, idle_ns, plan.wakes)};
            }});
     }

@@ -57,8 +57,8 @@ double prediction_s(const PredictionSize& size, const Plan& plan) {
 
 // From a thread that goes to sleep in the storage to the one that predicts, and back: half of both.
 // Nothing is read or computed.
-double hand_over_s(const Plan& plan, const PathOf& path, TimeNs idle_ns) {
-  const auto storage = hardware::open_storage({.path = path(), .engine = plan.engine});
+double hand_over_s(const Plan& plan, const std::string& path, TimeNs idle_ns) {
+  const auto storage = hardware::open_storage({.path = path, .engine = plan.engine});
   const NoPredictor predictor;
   backend::WorldSpec spec;
   spec.shape.layers = 1;
@@ -73,8 +73,8 @@ double hand_over_s(const Plan& plan, const PathOf& path, TimeNs idle_ns) {
 Group prediction_probes(const Plan& plan, const PathOf& path) {
   Group group;
   for (const TimeNs idle_ns : plan.idle_ns) {
-    group.push_back({kHandOver, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
-                       return std::vector<double>{hand_over_s(plan, path, idle_ns)};
+    group.push_back({kHandOver, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int repetition) {
+                       return std::vector<double>{hand_over_s(plan, path(repetition), idle_ns)};
                      }});
   }
   for (const PredictionSize& size : kPredictions) {

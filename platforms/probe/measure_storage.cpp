@@ -93,7 +93,7 @@ Group storage_probes(const Plan& plan, const PathOf& path) {
                      std::move(parameters),
                      {{"rate", "1/s"}, {"p50", "s"}, {"p99", "s"}, {"cpu", "s"}},
                      [=, &plan](int repetition) {
-                       return bursts({.path = path(),
+                       return bursts({.path = path(repetition),
                                       .read_bytes = bytes,
                                       .depth = plan.depth,
                                       .seconds = plan.read_seconds,
@@ -116,16 +116,16 @@ Group storage_probes(const Plan& plan, const PathOf& path) {
                    pauses_parameters(plan),
                    {{"every", "s"}, {"length", "s"}},
                    [=, &plan](int repetition) {
-                     return pauses({.path = path(),
+                     return pauses({.path = path(repetition),
                                     .read_bytes = plan.read_bytes.front(),
                                     .depth = plan.depth,
                                     .seconds = plan.pause_seconds,
                                     .seed = static_cast<std::uint64_t>(repetition)},
                                    plan.engine);
                    }});
-  group.push_back({kDevice, "", {{"alignment", "B"}}, [path](int) {
+  group.push_back({kDevice, "", {{"alignment", "B"}}, [path](int repetition) {
                      return std::vector<double>{
-                         static_cast<double>(hardware::ImageFile(path()).alignment_bytes())};
+                         static_cast<double>(hardware::ImageFile(path(repetition)).alignment_bytes())};
                    }});
   return group;
 }
@@ -133,8 +133,8 @@ Group storage_probes(const Plan& plan, const PathOf& path) {
 Group wake_up_probes(const Plan& plan, const PathOf& path) {
   Group group;
   for (const TimeNs idle_ns : plan.idle_ns) {
-    group.push_back({kWakeUp, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int) {
-                       const hardware::StorageSpec spec{.path = path(), .engine = plan.engine};
+    group.push_back({kWakeUp, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int repetition) {
+                       const hardware::StorageSpec spec{.path = path(repetition), .engine = plan.engine};
                        return std::vector<double>{
                            wake_up_s(spec, plan.processors, idle_ns, plan.wakes)};
                      }});

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "engine/base/median.h"
+#include "engine/hardware/accelerator/cpu_accelerator.h"
 #include "platforms/calibration/closed_loop.h"
 #include "platforms/calibration/platform_yaml.h"
 #include "platforms/probe/fit_commands.h"
@@ -31,7 +32,8 @@ class Maker {
  public:
   Maker(const Plan& plan, const Machine& machine, const SampleFile& samples)
       : plan_(plan), machine_(machine), samples_(samples) {
-    p_.calibration = platform::Calibration{date_of(samples), machine.text(), plan.read_bytes, {}};
+    p_.calibration = platform::Calibration{
+        date_of(samples), machine.text(), plan.files_text(), plan.read_bytes, {}};
     auto& shapes = p_.calibration->shapes;
     for (const Shape& shape : plan.shapes) {
       if (std::find(shapes.begin(), shapes.end(), shape.text()) == shapes.end()) {
@@ -282,6 +284,9 @@ void Maker::start() {
            "thread that slept, less its "
            "work and cpu.wake_up",
            trip);
+  p_.accelerator.patience_ns = hardware::patience_ns(plan_.threads);
+  state("accelerator.patience", Source::datasheet,
+        "a constant of engine/hardware/accelerator: how long its threads look for a command");
 }
 
 void Maker::cpu() {

@@ -19,6 +19,11 @@ std::string Shape::text() const {
   return fmt::format("{} x {}", hidden, ffn);
 }
 
+std::string Plan::files_text() const {
+  return files.empty() ? fmt::format("a file of {} MiB", size_mib)
+                       : fmt::format("{}", fmt::join(files, " and "));
+}
+
 std::string Plan::text() const {
   std::vector<std::string> names;
   for (const Shape& shape : shapes) {
@@ -29,7 +34,7 @@ std::string Plan::text() const {
       "places of {} B "
       "for {} s, pauses for {} s; {} MiB of "
       "memory for {} s; {} threads, {}; shapes {}; {} segments; shares {}; {} layers; {} tokens",
-      file.empty() ? fmt::format("a file of {} MiB", size_mib) : file, engine, depth,
+      files_text(), engine, depth,
       fmt::join(bursts, " "), fmt::join(read_bytes, " "), fmt::join(mix_bursts, " "), mix_bytes,
       pieces, piece_bytes, read_seconds, pause_seconds, memory_bytes >> 20, memory_seconds, threads,
       processors.text(), fmt::join(names, " and "), fmt::join(segments, " "),

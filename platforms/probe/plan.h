@@ -27,7 +27,7 @@ struct Plan {
   int repetitions = 3;              // of everything, in random order
   hardware::Processors processors;  // of threads, as in a run
   // Storage.
-  std::string file;  // to read from; "": a temporary one
+  std::vector<std::string> files;  // to read from, by turns; none: a temporary one
   Bytes size_mib = 1024;
   std::string engine = "auto";
   std::vector<Bytes> read_bytes;
@@ -61,6 +61,7 @@ struct Plan {
   // Predictions.
   int predictions = 20;  // of one measurement
 
+  std::string files_text() const;
   // What makes samples comparable: all but how many there are.
   std::string text() const;
 };

@@ -51,8 +51,8 @@ inline constexpr PredictionSize kPredictions[] = {{"stacked_hash", 24'000'000, 4
                                                   {"low_rank_mlp", 1'400'000'000, 4096, 14336, 32}};
 std::string prediction_parameters(const PredictionSize& size);
 
-// `path` gives the file to read from; called only when something is read.
-using PathOf = std::function<std::string()>;
+// The file that a repetition reads from; called only when something is read.
+using PathOf = std::function<std::string(int repetition)>;
 
 Group storage_probes(const Plan& plan, const PathOf& path);
 Group memory_probes(const Plan& plan);

@@ -89,6 +89,23 @@ TEST_F(CalibrateTest, MeasuresThisMachine) {
   EXPECT_EQ(simulated.status, 0) << simulated.err;
 }
 
+TEST_F(CalibrateTest, ReadsTheFilesThatItIsGivenByTurns) {
+  const std::string bytes(std::size_t{1} << 20, 'x');
+  write("one.image", bytes);
+  write("two.image", bytes);
+  auto these = kMeasure;
+  these.insert(these.end(), {"--file", "one.image", "two.image"});
+  const Ended ended = run(these);
+  if (ended.err.find("O_DIRECT") != std::string::npos) GTEST_SKIP() << ended.err;
+  ASSERT_EQ(ended.status, 0) << ended.err;
+  EXPECT_THAT(text("here.yaml"), HasSubstr("files: \"one.image and two.image\""));
+  these.back() = "gone.image";
+  EXPECT_THAT(run(these).err, HasSubstr("gone.image"));
+  write("two.image", "short");
+  these.back() = "two.image";
+  EXPECT_THAT(run(these).err, HasSubstr("two.image is smaller than one read of 40 KiB"));
+}
+
 TEST_F(CalibrateTest, MeasuresMoreOfTheSame) {
   const Ended ended = run(kMeasure);
   if (ended.err.find("O_DIRECT") != std::string::npos) GTEST_SKIP() << ended.err;

@@ -190,13 +190,13 @@ TEST_F(ValidateCellsTest, CellsThatCalibrationHasSeenAreNamed) {
   ASSERT_EQ(all.size(), 8U);
   EXPECT_THAT(read_sizes(all.front()), ElementsAre(1024, 48 * 1024)) << "dense reads whole layers";
   EXPECT_THAT(read_sizes(all.back()), ElementsAre(1024));
-  EXPECT_TRUE(seen_in_calibration({"", "", {4096, 2048}, {"96 x 64"}}, all).empty());
+  EXPECT_TRUE(seen_in_calibration({"", "", "", {4096, 2048}, {"96 x 64"}}, all).empty());
   EXPECT_THAT(
-      seen_in_calibration({"", "", {48 * 1024}, {}}, all),
+      seen_in_calibration({"", "", "", {48 * 1024}, {}}, all),
       ElementsAre("dense, memory_budget 75% of mlp: reads of 49152 bytes were calibrated",
                   "dense, memory_budget 100% of mlp: reads of 49152 bytes were calibrated"));
-  EXPECT_EQ(seen_in_calibration({"", "", {1024}, {}}, all).size(), 8U);
-  EXPECT_EQ(seen_in_calibration({"", "", {}, {"64 x 96"}}, all).size(), 8U);
+  EXPECT_EQ(seen_in_calibration({"", "", "", {1024}, {}}, all).size(), 8U);
+  EXPECT_EQ(seen_in_calibration({"", "", "", {}, {"64 x 96"}}, all).size(), 8U);
 }
 
 TEST_F(ValidateCellsTest, AnEffectIsOffInItsCellsAlone) {

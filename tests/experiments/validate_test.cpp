@@ -204,7 +204,7 @@ TEST_F(ValidateTest, WhatIsNoValidationIsRefused) {
   refused(words(), HasSubstr("it says nothing of a calibration"));
   const std::string board = text("board.yaml");
   write("board.yaml", board +
-                          "calibration: {date: d, machine: elsewhere, read_sizes: [4096], "
+                          "calibration: {date: d, machine: elsewhere, files: f, read_sizes: [4096], "
                           "shapes: []}\n");
   refused(words(), testing::AllOf(HasSubstr("on another machine: elsewhere; this is "),
                                   HasSubstr("\n  dense, memory_budget 75% of mlp: reads of 4096"),

@@ -148,7 +148,7 @@ TEST(Platform, SaysWhatItsFiguresWereFittedTo) {
     return std::pair(std::move(loaded), diagnostics.text());
   };
   const auto [loaded, errors] = read(
-      "calibration: {date: 2026-12-01, machine: one, read_sizes: [4096, 12288], "
+      "calibration: {date: 2026-12-01, machine: one, files: f, read_sizes: [4096, 12288], "
       "shapes: [768 x 2304]}\n");
   EXPECT_EQ(errors, "");
   ASSERT_TRUE(loaded.platform.calibration);

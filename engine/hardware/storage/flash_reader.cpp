@@ -15,19 +15,20 @@ using scheduler::Status;
 namespace {
 
 constexpr std::int32_t kMostRetries = 8;   // of one request
-constexpr std::size_t kMostPieces = 1024;  // IOV_MAX
+constexpr std::uint32_t kMostPieces = 1024;  // IOV_MAX
 
 }  // namespace
 
-struct FlashReader::Request {
-  std::size_t first = 0;  // of the command's blocks
-  std::size_t blocks = 0;
-  std::size_t piece = 0;      // the first that is not full
-  std::size_t piece_end = 0;  // after its last
+// One line of the cache: when a request ends after others' milliseconds it is in none.
+struct alignas(64) FlashReader::Request {
+  std::uint32_t first = 0;  // of the command's blocks
+  std::uint32_t blocks = 0;
+  std::uint32_t piece = 0;      // the first that is not full
+  std::uint32_t piece_end = 0;  // after its last
   Bytes done_bytes = 0;
-  Bytes asked_bytes = 0;  // that the system has been asked for now
+  Bytes asked_bytes = 0;       // that the system has been asked for now
+  std::uint32_t bad_from = 0;  // blocks from here on are not there, of `blocks`
   std::int32_t retries = 0;
-  std::size_t bad_from = 0;  // blocks from here on are not there, of `blocks`
   TimeNs latency_ns = 0;
   bool begun = false;
 };
@@ -101,13 +102,14 @@ void FlashReader::prepare(Read& read) {
   read.request_ns.clear();
   read.status = Status::ok;
   for_each_request(command, [&](std::size_t first, std::size_t count) {
-    const std::size_t piece = read.pieces.size();
+    const auto piece = static_cast<std::uint32_t>(read.pieces.size());
     join_pieces(read, first, count);
-    read.requests.push_back({.first = first,
-                             .blocks = count,
+    const auto blocks = static_cast<std::uint32_t>(count);
+    read.requests.push_back({.first = static_cast<std::uint32_t>(first),
+                             .blocks = blocks,
                              .piece = piece,
-                             .piece_end = read.pieces.size(),
-                             .bad_from = count});
+                             .piece_end = static_cast<std::uint32_t>(read.pieces.size()),
+                             .bad_from = blocks});
   });
   read.open = read.requests.size();
   LEANSTREAM_CHECK(read.open < (std::size_t{1} << kRequestBits), "read {} of {} requests",
@@ -142,7 +144,7 @@ Bytes FlashReader::memory_bytes() const {
 
 void FlashReader::ask(Read& read, std::size_t index) {
   Request& request = read.requests[index];
-  const std::size_t count = std::min(request.piece_end - request.piece, kMostPieces);
+  const std::uint32_t count = std::min(request.piece_end - request.piece, kMostPieces);
   const std::span<const iovec> into = std::span(read.pieces).subspan(request.piece, count);
   request.asked_bytes = 0;
   for (const iovec& piece : into) request.asked_bytes += piece.iov_len;
@@ -192,7 +194,7 @@ void FlashReader::take(const StorageResult& result) {
 bool FlashReader::goes_on(Read& read, Request& request, std::int64_t result) {
   if (result == -ECANCELED) {
     read.status = Status::cancelled;
-    request.bad_from = request.done_bytes / spec_.block_bytes;
+    request.bad_from = static_cast<std::uint32_t>(request.done_bytes / spec_.block_bytes);
     return false;
   }
   const bool again = result == -EAGAIN || result == -EINTR;
@@ -203,13 +205,10 @@ bool FlashReader::goes_on(Read& read, Request& request, std::int64_t result) {
   // The rest is asked for from a logical block on.
   if (!all) got -= got % alignment_bytes_;
   request.done_bytes += got;
-  while (got > 0) {
-    iovec& piece = read.pieces[request.piece];
-    const Bytes part = std::min<Bytes>(got, piece.iov_len);
-    piece.iov_base = static_cast<std::byte*>(piece.iov_base) + part;
-    piece.iov_len -= part;
-    got -= part;
-    if (piece.iov_len == 0) ++request.piece;
+  if (all) {
+    request.piece = std::min(request.piece_end, request.piece + kMostPieces);
+  } else {
+    fill(read, request, got);
   }
   if (request.piece == request.piece_end) {
     if (!spec_.checksums.empty()) check_blocks(read, request);
@@ -224,8 +223,20 @@ bool FlashReader::goes_on(Read& read, Request& request, std::int64_t result) {
   }
   ++counts_.errors;
   if (read.status == Status::ok) read.status = Status::error;
-  request.bad_from = request.done_bytes / spec_.block_bytes;
+  request.bad_from = static_cast<std::uint32_t>(request.done_bytes / spec_.block_bytes);
   return false;
+}
+
+// Its next pieces begin behind as many bytes.
+void FlashReader::fill(Read& read, Request& request, Bytes bytes) {
+  while (bytes > 0) {
+    iovec& piece = read.pieces[request.piece];
+    const Bytes part = std::min<Bytes>(bytes, piece.iov_len);
+    piece.iov_base = static_cast<std::byte*>(piece.iov_base) + part;
+    piece.iov_len -= part;
+    bytes -= part;
+    if (piece.iov_len == 0) ++request.piece;
+  }
 }
 
 void FlashReader::check_blocks(Read& read, const Request& request) {

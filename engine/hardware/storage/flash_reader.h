@@ -81,6 +81,7 @@ class FlashReader {
   void take(const StorageResult& result);
   // Whether the request goes on; it is asked again then.
   bool goes_on(Read& read, Request& request, std::int64_t result);
+  static void fill(Read& read, Request& request, Bytes bytes);
   void check_blocks(Read& read, const Request& request);
   void finish(Read& read);
   std::size_t position(TicketId ticket) const;

@@ -113,17 +113,26 @@ class IoUringStorage final : public LaneStorage {
     }
     if (file_registered_) sqe->flags |= IOSQE_FIXED_FILE;
     io_uring_sqe_set_data64(sqe, place);
+    started_ = true;
   }
 
-  // What the kernel does not take (EAGAIN, EBUSY) stays in the ring for the next call.
+  // Whether ends are not in the ring yet, since the kernel leaves that to this thread.
+  bool ends_wait() const {
+    return (IO_URING_READ_ONCE(*ring_.sq.kflags) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) !=
+           0;
+  }
+
+  // One call for both ways. What the kernel does not take (EAGAIN, EBUSY) stays in the ring for the
+  // next. The read of the eventfd has time until somebody sleeps.
   void flush() override {
-    if (io_uring_sq_ready(&ring_) > 0) io_uring_submit(&ring_);
+    if (!started_ && !ends_wait()) return;
+    io_uring_submit_and_get_events(&ring_);
+    started_ = io_uring_sq_ready(&ring_) > 0;
   }
 
+  // Does not enter the kernel: flush() and sleep() do.
   void reap() override {
     io_uring_cqe* cqe = nullptr;
-    // Enters the kernel only when it has left work for us (IORING_SQ_TASKRUN).
-    if (io_uring_peek_cqe(&ring_, &cqe) != 0) return;
     unsigned head = 0;
     unsigned count = 0;
     io_uring_for_each_cqe(&ring_, head, cqe) {
@@ -144,14 +153,15 @@ class IoUringStorage final : public LaneStorage {
     if (at_most_ns != kNever && at_most_ns >= 2 * kTickNs) {
       if (!ticks_) begin_tick();
       io_uring_submit_and_wait(&ring_, 1);
-      return;
+    } else {
+      __kernel_timespec limit{.tv_sec = at_most_ns / kNsPerSecond,
+                              .tv_nsec = at_most_ns % kNsPerSecond};
+      io_uring_cqe* cqe = nullptr;
+      // Also hands over what reap() left in the ring: the next read of the eventfd.
+      io_uring_submit_and_wait_timeout(&ring_, &cqe, 1, at_most_ns == kNever ? nullptr : &limit,
+                                       nullptr);
     }
-    __kernel_timespec limit{.tv_sec = at_most_ns / kNsPerSecond,
-                            .tv_nsec = at_most_ns % kNsPerSecond};
-    io_uring_cqe* cqe = nullptr;
-    // Also hands over what reap() left in the ring: the next read of the eventfd.
-    io_uring_submit_and_wait_timeout(&ring_, &cqe, 1, at_most_ns == kNever ? nullptr : &limit,
-                                     nullptr);
+    started_ = io_uring_sq_ready(&ring_) > 0;
   }
 
   void ring() override { event_.ring(); }
@@ -177,6 +187,7 @@ class IoUringStorage final : public LaneStorage {
   bool ticks_ = false;
   EventDescriptor event_{0};  // blocking: the kernel waits for it
   std::uint64_t rung_ = 0;
+  bool started_ = false;  // reads that the kernel may not have
   std::span<std::byte> arena_;
   bool file_registered_ = false;
   bool arena_registered_ = false;

@@ -32,7 +32,7 @@ void LaneStorage::submit(std::span<const StorageRequest> requests) {
                      request.offset_bytes, file_.alignment_bytes());
     lanes_[static_cast<std::size_t>(request.lane)].waiting.push_back(request);
   }
-  dispatch();
+  dispatch(steady_ns());
 }
 
 void LaneStorage::cancel(std::uint64_t first_id, std::uint64_t last_id) {
@@ -58,8 +58,7 @@ Bytes LaneStorage::memory_bytes() const {
   return bytes;
 }
 
-void LaneStorage::dispatch() {
-  const TimeNs now_ns = steady_ns();
+void LaneStorage::dispatch(TimeNs now_ns) {
   for (Lane& lane : lanes_) {
     while (!lane.waiting.empty() && lane.in_device < depth_) {
       LEANSTREAM_CHECK(!free_places_.empty(), "more reads in the device than lanes · depth");
@@ -100,7 +99,7 @@ void LaneStorage::poll(std::vector<StorageResult>& out) {
   }
   out.insert(out.end(), results_.begin(), results_.end());
   results_.clear();
-  dispatch();
+  dispatch(now_ns);
 }
 
 void LaneStorage::wait(TimeNs at_most_ns) {

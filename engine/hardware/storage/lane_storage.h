@@ -70,7 +70,7 @@ class LaneStorage : public Storage {
   };
 
   bool fits(const StorageRequest& request) const;
-  void dispatch();
+  void dispatch(TimeNs now_ns);
 
   ImageFile file_;
   std::int32_t depth_;

@@ -51,7 +51,8 @@ class Storage {
   // −ECANCELED. Others end as usual.
   virtual void cancel(std::uint64_t first_id, std::uint64_t last_id) = 0;
 
-  // Appends what has ended since the last call. Never blocks.
+  // Appends what has ended since the last call, as far as the last wait has seen it: who polls
+  // again and again waits in between, if for no time. Never blocks.
   virtual void poll(std::vector<StorageResult>& out) = 0;
 
   // Hands over what was submitted, and what poll() made room for; then sleeps until there is
