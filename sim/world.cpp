@@ -142,9 +142,9 @@ void World::feel_heat() {
   if (now == throttled_) return;
   throttled_ = now;
   const platform::Thermal& thermal = *spec_.platform->thermal;
-  accelerator_rate_ = now.accelerator ? thermal.accelerator.throttled_rate : 1;
-  cpu_rate_ = now.cpu ? thermal.cpu.throttled_rate : 1;
-  flash_rate_ = now.flash ? thermal.flash.throttled_rate : 1;
+  accelerator_rate_ = thermal.accelerator.rate(now.accelerator);
+  cpu_rate_ = thermal.cpu.rate(now.cpu);
+  flash_rate_ = thermal.flash.rate(now.flash);
   apply_faults(clock_.now_s());
 }
 

@@ -7,8 +7,12 @@
 namespace leanstream::energy {
 namespace {
 
-bool is_throttled(bool was, double now_c, const platform::ThermalUnit& unit) {
-  return was ? now_c > unit.limit_c - unit.hysteresis_k : now_c >= unit.limit_c;
+void change(std::int32_t& step, double now_c, const platform::ThermalUnit& unit) {
+  if (now_c >= unit.limit_c) {
+    step = std::min(step + 1, unit.steps);
+  } else if (now_c <= unit.limit_c - unit.hysteresis_k) {
+    step = std::max(step - 1, 0);
+  }
 }
 
 }  // namespace
@@ -57,14 +61,16 @@ void Heat::step(const Joules& joules, double time_s) {
   warm(now_.cpu_c, joules.cpu, thermal_->cpu);
   warm(now_.flash_c, joules.flash, thermal_->flash);
   peak_.raise_to(now_);
-  decide();
+  since_s_ += time_s;
+  if (since_s_ >= seconds(thermal_->period_ns)) decide();
 }
 
 void Heat::decide() {
+  since_s_ = 0;
   if (!throttles_) return;
-  throttled_ = {is_throttled(throttled_.accelerator, now_.accelerator_c, thermal_->accelerator),
-                is_throttled(throttled_.cpu, now_.cpu_c, thermal_->cpu),
-                is_throttled(throttled_.flash, now_.flash_c, thermal_->flash)};
+  change(throttled_.accelerator, now_.accelerator_c, thermal_->accelerator);
+  change(throttled_.cpu, now_.cpu_c, thermal_->cpu);
+  change(throttled_.flash, now_.flash_c, thermal_->flash);
 }
 
 }  // namespace leanstream::energy

@@ -23,8 +23,8 @@ struct Temperatures {
   void raise_to(const Temperatures& other);
 };
 
-// Power is taken as constant over each step. A unit at its limit is throttled until it is
-// hysteresis_k below.
+// Power is taken as constant over each step. Frequencies change at the ends of steps, where
+// `period` has passed since they were decided last.
 class Heat {
  public:
   // All units begin at start_c. `thermal` outlives it.
@@ -45,6 +45,7 @@ class Heat {
   Temperatures now_;
   Temperatures peak_;
   Throttled throttled_;
+  double since_s_ = 0;  // the last decision
 };
 
 }  // namespace leanstream::energy

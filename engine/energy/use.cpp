@@ -36,9 +36,9 @@ Joules joules(const Use& use, const platform::Platform& platform, const Throttle
   const platform::Energy& w = *platform.energy;
   const auto& thermal = platform.thermal;
   const double time_s = seconds(use.time_ns);
-  const double accelerator = throttled.accelerator ? thermal->accelerator.throttled_power : 1;
-  const double cpu = throttled.cpu ? thermal->cpu.throttled_power : 1;
-  const double flash = throttled.flash ? thermal->flash.throttled_power : 1;
+  const double accelerator = thermal ? thermal->accelerator.power(throttled.accelerator) : 1;
+  const double cpu = thermal ? thermal->cpu.power(throttled.cpu) : 1;
+  const double flash = thermal ? thermal->flash.power(throttled.flash) : 1;
   const auto& a = w.accelerator;
   Joules j;
   j.board = w.board_w * time_s;

@@ -25,13 +25,13 @@ struct Use {
 // cores all the time. Zero for reads where the platform does not state it.
 double core_s(const Use& use, const platform::Cpu& cpu);
 
-// A unit that has become too hot.
+// By how many steps the frequency of a unit that became too hot is below its highest.
 struct Throttled {
-  bool accelerator = false;
-  bool cpu = false;
-  bool flash = false;
+  std::int32_t accelerator = 0;
+  std::int32_t cpu = 0;
+  std::int32_t flash = 0;
 
-  bool any() const { return accelerator || cpu || flash; }
+  bool any() const { return accelerator > 0 || cpu > 0 || flash > 0; }
   bool operator==(const Throttled&) const = default;
 };
 
@@ -54,7 +54,7 @@ struct Joules {
 //   flash        idle · time + p · (active − idle) · in flight + bytes · j/byte
 //   memory       idle · time + bytes · j/byte
 //
-// p is the unit's throttled_power while it is throttled, else 1. The platform states `energy`, and
+// p is the unit's power at its frequency, 1 at the highest. The platform states `energy`, and
 // `thermal` where something is throttled.
 Joules joules(const Use& use, const platform::Platform& platform, const Throttled& throttled = {});
 

@@ -116,16 +116,29 @@ struct Energy {
 };
 
 // T of a unit tends to ambient + power · resistance with the time constant resistance · capacity.
+// Its frequency has `steps` + 1 values: it goes one down at the limit, as the governor step_wise of
+// Linux does, and one up where it is hysteresis_k cooler. Speed and power fall in equal parts.
 struct ThermalUnit {
   double resistance_k_per_w = 0;
   double capacity_j_per_k = 0;
-  double limit_c = 0;          // throttled from there on
-  double hysteresis_k = 0;     // until it is so much cooler
-  double throttled_rate = 1;   // of its speed that is left
-  double throttled_power = 1;  // of what activity adds to its idle power
+  double limit_c = 0;
+  double hysteresis_k = 0;
+  double throttled_rate = 1;   // of its speed, left at the lowest frequency
+  double throttled_power = 1;  // of what activity adds to its idle power, left there
+  std::int32_t steps = 1;
+
+  // At the frequency so many steps below the highest.
+  double rate(std::int32_t step) const { return left(throttled_rate, step); }
+  double power(std::int32_t step) const { return left(throttled_power, step); }
+
+ private:
+  double left(double least, std::int32_t step) const {
+    return step == steps ? least : 1 - (1 - least) * step / steps;
+  }
 };
 struct Thermal {
   double ambient_c = 0;
+  TimeNs period_ns = 0;  // between two looks of the governor
   ThermalUnit accelerator;
   ThermalUnit cpu;
   ThermalUnit flash;

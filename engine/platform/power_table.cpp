@@ -65,18 +65,22 @@ const Table<ThermalUnit>& unit_table() {
       quantity("capacity", &U::capacity_j_per_k, Dimension::heat_capacity, "of the unit")
           .range(1e-3, 1e6)
           .required(),
-      quantity("limit", &U::limit_c, Dimension::temperature, "throttled from there on")
+      quantity("limit", &U::limit_c, Dimension::temperature, "its frequency is lowered from there on")
           .range(-50, 1e3)
           .required(),
-      config::number("hysteresis", &U::hysteresis_k, "throttled until so many degrees below")
+      config::number("hysteresis", &U::hysteresis_k,
+                     "its frequency is raised again where it is so many degrees below")
           .range(0, 500)
           .required(),
-      ratio("throttled_rate", &U::throttled_rate, "of its speed that is left when throttled")
+      ratio("throttled_rate", &U::throttled_rate, "of its speed that is left at the lowest frequency")
           .range(0.01, 1)
           .required(),
       ratio("throttled_power", &U::throttled_power,
-            "of what activity adds to its power that is left when throttled")
-          .required()};
+            "of what activity adds to its power that is left at the lowest frequency")
+          .required(),
+      config::integer("steps", &U::steps,
+                      "from the highest frequency to the lowest, in equal parts of speed and power")
+          .range(1, 1000)};
   return t;
 }
 
@@ -97,6 +101,9 @@ const Table<Thermal>& thermal_table() {
       quantity("ambient", &Thermal::ambient_c, Dimension::temperature, "of the air around")
           .range(-50, 100)
           .required(),
+      quantity("period", &Thermal::period_ns, Dimension::time,
+               "between two looks at the temperatures; each lowers or raises a frequency by a step")
+          .range(0, 1e12),
       section("accelerator", &Thermal::accelerator, unit_table(), "the GPU"),
       section("cpu", &Thermal::cpu, unit_table(), "the processor"),
       section("flash", &Thermal::flash, unit_table(), "the storage")};

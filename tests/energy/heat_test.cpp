@@ -1,7 +1,11 @@
 #include "engine/energy/heat.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/energy/device.h"
@@ -65,15 +69,48 @@ TEST(Heat, ThrottlesAtTheLimitUntilItIsCoolEnough) {
   EXPECT_FALSE(heat.throttled().any());
   EXPECT_NEAR(heat.now().accelerator_c, 60, 0.003);
   heat.step(accelerator_j(15 * 0.003), 0.003);
-  EXPECT_EQ(heat.throttled(), (Throttled{.accelerator = true}));
+  EXPECT_EQ(heat.throttled(), (Throttled{.accelerator = 1}));
   EXPECT_EQ(heat.now().cpu_c, 20) << "each unit is warmed by its own power";
   // Without power 50 C come after RC · ln (40 ÷ 30) = 5.754 s.
   heat.step({}, 5.75);
-  EXPECT_TRUE(heat.throttled().accelerator);
+  EXPECT_EQ(heat.throttled().accelerator, 1);
   heat.step({}, 0.006);
   EXPECT_FALSE(heat.throttled().any());
   EXPECT_NEAR(heat.peak().accelerator_c, 60, 0.003);
   EXPECT_LT(heat.now().accelerator_c, 50);
+}
+
+// Frequencies change by one step each period, and not between limit and hysteresis.
+TEST(Heat, LowersAndRaisesFrequenciesStepByStep) {
+  auto platform = round_platform();
+  auto& unit = platform.thermal->accelerator;
+  unit.steps = 3;
+  platform.thermal->period_ns = 1'000'000'000;
+  const double rates[] = {1, 1 - 0.5 / 3, 1 - 0.5 * 2 / 3, 0.5};
+  const double powers[] = {1, 0.75, 0.5, 0.25};
+  for (std::int32_t step = 0; step <= 3; ++step) {
+    EXPECT_DOUBLE_EQ(unit.rate(step), rates[step]);
+    EXPECT_DOUBLE_EQ(unit.power(step), powers[step]);
+  }
+  Heat heat(*platform.thermal, 60, true);
+  EXPECT_EQ(heat.throttled().accelerator, 1) << "it begins hot";
+  const double hot_w = (60.0 - 20) / 4 + 1, warm_w = (55.0 - 20) / 4;
+  std::vector<std::int32_t> steps;
+  const auto pass = [&](double w) {
+    for (int i = 0; i < 4; ++i) {
+      heat.step(accelerator_j(w * 0.25), 0.25);
+      steps.push_back(heat.throttled().accelerator);
+    }
+  };
+  for (int second = 0; second < 4; ++second) pass(hot_w);
+  EXPECT_THAT(steps, testing::ElementsAre(1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 3));
+  for (int second = 0; second < 20; ++second) pass(warm_w);
+  EXPECT_EQ(steps.back(), 3) << "not cool enough";
+  steps.clear();
+  for (int second = 0; second < 8; ++second) pass(0);
+  EXPECT_EQ(steps.back(), 0);
+  EXPECT_TRUE(std::ranges::is_sorted(steps, std::greater())) << "one after the other";
+  EXPECT_NE(std::ranges::find(steps, 1), steps.end());
 }
 
 TEST(Heat, WithoutThrottlingOnlyTemperaturesRise) {
@@ -82,7 +119,7 @@ TEST(Heat, WithoutThrottlingOnlyTemperaturesRise) {
   heat.step(accelerator_j(1000), 10);
   EXPECT_FALSE(heat.throttled().any());
   EXPECT_GT(heat.peak().accelerator_c, 70);
-  EXPECT_EQ(Heat(*platform.thermal, 70, true).throttled(), (Throttled{true, true, true}));
+  EXPECT_EQ(Heat(*platform.thermal, 70, true).throttled(), (Throttled{1, 1, 1}));
 }
 
 TEST(Heat, MorePowerIsNeverCooler) {

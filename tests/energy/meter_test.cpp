@@ -126,7 +126,7 @@ TEST(Meter, AThrottledUnitDrawsLess) {
   spec.synchronisation = Synchronisation::flags;
   spec.heat.start_c = 70;
   Meter meter(spec, true);
-  EXPECT_EQ(meter.throttled(), (Throttled{true, true, true}));
+  EXPECT_EQ(meter.throttled(), (Throttled{1, 1, 1}));
   Script script(meter);
   one_token(script);
   const Stretch& s = meter.stretches().front();
