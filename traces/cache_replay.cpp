@@ -1,7 +1,7 @@
 #include "traces/cache_replay.h"
 
 #include "engine/base/check.h"
-#include "engine/base/vector_scan.h"
+#include "engine/base/vector_sets.h"
 
 namespace leanstream::traces {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "engine/base/check.h"
-#include "engine/base/vector_scan.h"
+#include "engine/base/vector_sets.h"
 #include "engine/scheduler/scheduler.h"
 
 namespace leanstream::scheduler {

@@ -9,7 +9,6 @@
 #include "engine/base/code_sums.h"
 #include "engine/base/hash.h"
 #include "engine/base/random.h"
-#include "engine/base/vector_scan.h"
 
 namespace leanstream {
 namespace {

@@ -9,6 +9,7 @@
 #include "engine/base/atomic_file.h"
 #include "engine/base/random.h"
 #include "tests/traces/naive_policies.h"
+#include "tests/traces/naive_queues.h"
 #include "tests/traces/small_trace.h"
 #include "traces/access_log.h"
 #include "traces/cache_replay.h"

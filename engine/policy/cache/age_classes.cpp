@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "engine/base/check.h"
-#include "engine/base/vector_scan.h"
+#include "engine/base/vector_sets.h"
 
 namespace leanstream::policy {
 namespace {

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "engine/base/vector_scan.h"
+#include "engine/base/vector_sets.h"
 #include "engine/policy/cache/lowest_bits.h"
 
 namespace leanstream::policy {
