@@ -72,7 +72,7 @@ class Flash : public BusUser {
 
   double demand() const final { return stalled_ || pauses_.now() ? 0.0 : device_demand(); }
   void set_share(double bytes_per_s, double now_s) final {
-    pauses_.set_moving(bytes_per_s > 0, now_s);
+    if (pauses_.any()) pauses_.set_pace(requests_per_s(bytes_per_s), now_s);
     set_device_share(bytes_per_s, time_.to_device(now_s));
   }
   double next_s() const final {
@@ -88,6 +88,8 @@ class Flash : public BusUser {
   virtual void take_back(TicketId target, double now_s) = 0;
   virtual double device_demand() const = 0;
   virtual void set_device_share(double bytes_per_s, double now_s) = 0;
+  // That so many bytes/s serve, of those under way.
+  virtual double requests_per_s(double bytes_per_s) const = 0;
   virtual double next_device_s() const = 0;
   virtual void advance_device(double now_s) = 0;
 

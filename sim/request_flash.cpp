@@ -64,6 +64,15 @@ void RequestFlash::set_device_share(double bytes_per_s, double now_s) {
   }
 }
 
+double RequestFlash::requests_per_s(double bytes_per_s) const {
+  double sum = 0;
+  for (const Channel& channel : channels_) {
+    const double each = bytes_per_s / static_cast<double>(channels_.size());
+    sum += std::min(each, channel.transfer.bound()) / channel.request.work;
+  }
+  return sum;
+}
+
 double RequestFlash::next_device_s() const {
   double next = late_.empty() ? kInfinity : late_.front().end_s;
   for (const Channel& channel : channels_) next = std::min(next, channel.transfer.next_s());

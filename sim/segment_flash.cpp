@@ -237,6 +237,16 @@ void SegmentFlash::set_device_share(double bytes_per_s, double now_s) {
   }
 }
 
+double SegmentFlash::requests_per_s(double bytes_per_s) const {
+  if (busy_ == 0) return 0;
+  const double most = level(bytes_per_s);
+  double sum = 0;
+  for_each_moving([&](const Lane& lane) {
+    sum += std::min(lane.transfer.bound() / lane.queue.front().read->load.mean_bytes(), most);
+  });
+  return sum;
+}
+
 double SegmentFlash::next_device_s() const {
   double next = late_.empty() ? kInfinity : late_.front().end_s;
   for (std::uint32_t left = busy_; left != 0; left &= left - 1) {

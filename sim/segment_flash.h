@@ -39,6 +39,7 @@ class SegmentFlash final : public Flash {
   void take_back(TicketId target, double now_s) override;
   double device_demand() const override;
   void set_device_share(double bytes_per_s, double now_s) override;
+  double requests_per_s(double bytes_per_s) const override;
   double next_device_s() const override;
   void advance_device(double now_s) override;
 

@@ -29,7 +29,7 @@ struct Flash {
   double spread = 0;                      // σ of the log-normal factor of latency and transfer
   Bytes piece_bytes = 0;                  // the same for each further place in memory that it fills
   TimeNs pause_ns = 0;                    // how long it answers nobody, now and then
-  TimeNs pause_every_ns = 0;              // so much time of transfers lies between, on average
+  std::int32_t pause_requests = 0;        // so many requests lie between, on average
   Bytes merge_bytes = 0;                  // neighbours of a read are one request, up to so many
   Bytes merge_overhead_bytes = 0;         // what each of them but the first costs the transfer
 

@@ -65,9 +65,9 @@ const Table<Flash>& flash_table() {
       quantity("pause", &Flash::pause_ns, Dimension::time,
                "how long the device answers nobody, now and then; 0: it never does that")
           .range(0, 1e9),
-      quantity("pause_every", &Flash::pause_every_ns, Dimension::time,
-               "mean time of transfers between two pauses")
-          .range(0, 3.6e12),
+      integer("pause_requests", &Flash::pause_requests,
+              "mean number of requests between two pauses")
+          .range(0, 1 << 30),
       quantity("merge", &Flash::merge_bytes, Dimension::bytes,
                "the system makes neighbours of a read one request, up to so many bytes; 0: never")
           .range(0, 1 << 30),

@@ -48,10 +48,10 @@ double product_form_rate(const Terms& t, std::int32_t depth) {
   return rate / sum;
 }
 
-// Of a second without any.
-double pauses_per_s(const platform::Flash& flash, double moving) {
-  if (flash.pause_ns == 0 || flash.pause_every_ns == 0) return 0;
-  return std::min(1.0, moving) / seconds(flash.pause_every_ns);
+// For each request.
+double pauses(const platform::Flash& flash) {
+  if (flash.pause_ns == 0 || flash.pause_requests == 0) return 0;
+  return 1.0 / flash.pause_requests;
 }
 
 // Of a log-normal factor with mean 1.
@@ -72,10 +72,10 @@ LoopFigures closed_loop(const platform::Flash& flash, double request_bytes, std:
   const double steady = std::min(free_rate, t.most_requests);
   const double p50_s = depth / steady * median_factor(flash);
   const double p99_s = p50_s * std::exp(kNormal99 * flash.spread);
-  const double pauses = pauses_per_s(flash, steady * t.work_bytes / t.together);
-  const bool seen = depth * pauses > 0.01 * steady;
-  return {steady / (1 + pauses * seconds(flash.pause_ns)), p50_s,
-          seen ? std::max(p99_s, p50_s + seconds(flash.pause_ns)) : p99_s};
+  const double pause_s = seconds(flash.pause_ns);
+  const bool seen = depth * pauses(flash) > 0.01;
+  return {1 / (1 / steady + pauses(flash) * pause_s), p50_s,
+          seen ? std::max(p99_s, p50_s + pause_s) : p99_s};
 }
 
 LoopFigures together(const platform::Flash& flash, double request_bytes, std::int32_t count) {
@@ -84,14 +84,14 @@ LoopFigures together(const platform::Flash& flash, double request_bytes, std::in
   const double work = request_bytes + static_cast<double>(flash.request_overhead_bytes);
   const platform::Pace pace = platform::pace_of(flash, work, count);
   const double steady_s = pace.together_s(count);
-  const double pauses = pauses_per_s(flash, count * pace.shared_s / steady_s) * steady_s;
+  const double its_pauses = count * pauses(flash);
   const bool one_group =
       count == 1 || (count <= flash.queue_depth && flash.batch >= flash.queue_depth);
   const double p50_s = steady_s * (one_group ? median_factor(flash) : 1);
   const double p99_s = p50_s * std::exp(one_group ? kNormal99 * flash.spread : 0);
   const double pause_s = seconds(flash.pause_ns);
-  return {count / (steady_s + pauses * pause_s), p50_s,
-          pauses > 0.01 ? std::max(p99_s, p50_s + pause_s) : p99_s};
+  return {count / (steady_s + its_pauses * pause_s), p50_s,
+          its_pauses > 0.01 ? std::max(p99_s, p50_s + pause_s) : p99_s};
 }
 
 }  // namespace leanstream::calibration

@@ -16,9 +16,8 @@
 // Requests handed over together to an idle device: T(n) of flash_model.h. Its quantiles are those
 // of f while all n are one group, and the mean otherwise.
 //
-// Pauses: bytes move X · w ÷ r of the time, as long as none is; a pause comes each pause_every of
-// that, and makes the mean longer, the median not. Of the latencies of a queue the 99th percentile
-// is one with a pause in it where these are more than 1 %.
+// Pauses: one comes each pause_requests; it makes the mean longer, the median not. Of the latencies
+// of a queue the 99th percentile is one with a pause in it where these are more than 1 %.
 #pragma once
 
 #include <cstdint>

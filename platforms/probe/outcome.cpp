@@ -192,14 +192,19 @@ void Maker::flash() {
   const Measured every = samples_.get(kPauses, pauses_parameters(plan_), "every");
   const Measured length = samples_.get(kPauses, pauses_parameters(plan_), "length");
   if (every.median > 0) {
-    base.pause_every_ns = rounded_ns(every.median);
+    const std::int32_t most = plan_.bursts.back();
+    const auto burst =
+        samples_.get(kStorage, read_parameters(plan_.read_bytes.front(), most), "p50");
+    base.pause_requests =
+        static_cast<std::int32_t>(std::llround(every.median * most / burst.median));
     base.pause_ns = rounded_ns(length.median);
     const std::string how = fmt::format(
         "{} KiB reads, {} at once: answers that come later than three times the 90th "
         "percentile, ",
         plan_.read_bytes.front() >> 10, plan_.depth);
     measured("flash.pause", how + "beyond that percentile", length);
-    measured("flash.pause_every", how + "and the time between them", every);
+    measured("flash.pause_requests",
+             how + fmt::format("the time between them, and the rate of {} together", most), every);
   }
   const auto fit = calibration::fit(table, table.cells, base);
   outcome_.reads = calibration::errors(fit.flash, table.cells);

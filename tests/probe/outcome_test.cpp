@@ -38,7 +38,7 @@ platform::Flash flash() {
           .request_overhead_bytes = 6'000,
           .spread = 0.3,
           .pause_ns = 3'000'000,
-          .pause_every_ns = 40'000'000};
+          .pause_requests = 4'000};
 }
 
 class OutcomeTest : public SamplesTest {
@@ -71,8 +71,11 @@ class OutcomeTest : public SamplesTest {
       put(to, kMerged, merged_parameters(plan, depth),
           {{"rate", calibration::together(flash(), merged, depth).requests_per_s}});
     }
+    const std::int32_t most = plan.bursts.back();
+    const auto smallest = static_cast<double>(plan.read_bytes.front());
+    const double each_s = calibration::together(flash(), smallest, most).p50_s / most;
     put(to, kPauses, pauses_parameters(plan),
-        {{"every", seconds(flash().pause_every_ns)}, {"length", seconds(flash().pause_ns)}});
+        {{"every", flash().pause_requests * each_s}, {"length", seconds(flash().pause_ns)}});
     put(to, kDevice, "", {{"alignment", 4096}});
     put(to, kMemory, memory_parameters(true), {{"rate", known.memory_bandwidth}});
     put(to, kMemory, memory_parameters(false), {{"rate", 9e9}});
@@ -167,7 +170,7 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_NEAR(static_cast<double>(p.flash.piece_bytes) / kPieceBytes, 1, 0.2);
   EXPECT_NEAR(static_cast<double>(p.flash.merge_overhead_bytes) / kMergeBytes, 1, 0.2);
   EXPECT_EQ(p.flash.pause_ns, flash().pause_ns);
-  EXPECT_EQ(p.flash.pause_every_ns, flash().pause_every_ns);
+  EXPECT_EQ(p.flash.pause_requests, flash().pause_requests);
   EXPECT_EQ(p.flash.link_bandwidth_bytes_per_s, p.flash.bandwidth_bytes_per_s);
 }
 

@@ -1,137 +1,139 @@
-// A cache as a plain array, one block after the other, written for clarity only: what the engine's
-// must agree with. Blocks are numbered layer · blocks + block.
+// Cache replays written for clarity only: what traces/miss_ratio.h must agree with.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "traces/active_sets.h"
+#include "traces/miss_ratio.h"
 
 namespace leanstream::traces {
 
-struct NaiveShape {
-  const SetSequence& sets;
-  int slots = 0;
-  int prompt_tokens = 0;
-  int blocks() const { return sets.ffn(); }
-  int layers() const { return sets.layers(); }
-  std::size_t all() const { return static_cast<std::size_t>(sets.neurons()); }
-};
+using Ids = std::set<int>;
 
-class NaivePolicy {
- public:
-  explicit NaivePolicy(const NaiveShape& shape) : shape_(shape), fresh_(shape.all()) {}
-  virtual ~NaivePolicy() = default;
-
-  virtual void arrived(int /*id*/, int /*step*/) {}
-  virtual void all_arrived() {}                   // of one look-up
-  virtual void used(int /*id*/, int /*step*/) {}  // whether or not it is in the cache
-  virtual void reused(int /*id*/, int /*step*/) {}
-  virtual void all_used() {}  // of one look-up
-  virtual void step_ended(int /*step*/) {}
-  virtual void prompt_ended() {}
-  virtual bool drops(int /*id*/, int /*layer*/, int /*step*/) { return false; }
-  virtual void room_needed(int /*count*/) {}  // so many victims are asked for
-  // One of those with may_go[id], or −1: none shall go.
-  virtual int victim(const std::vector<char>& may_go, int layer) = 0;
-
-  // The first use since the arrival is what the block was read for.
-  void note_arrival(int id, int step) {
-    fresh_[at(id)] = 1;
-    arrived(id, step);
-  }
-  void note_use(int id, int step) {
-    used(id, step);
-    if (!fresh_[at(id)]) reused(id, step);
-    fresh_[at(id)] = 0;
-  }
-
- protected:
-  static std::size_t at(int id) { return static_cast<std::size_t>(id); }
-
-  // The block that may go with the lowest key.
-  template <typename Key>
-  int lowest(const std::vector<char>& may_go, Key&& key) const {
-    int best = -1;
-    for (int id = 0; id < static_cast<int>(may_go.size()); ++id) {
-      if (may_go[at(id)] && (best < 0 || key(id) < key(best))) best = id;
-    }
-    return best;
-  }
-
-  NaiveShape shape_;
-
- private:
-  std::vector<char> fresh_;
-};
-
-// A cache of a number of slots that starts empty.
-class NaiveCache {
- public:
-  NaiveCache(NaivePolicy& policy, const NaiveShape& shape)
-      : policy_(policy), shape_(shape), cached_(shape.all()) {}
-
-  // The misses of a step that wants these blocks.
-  int use(int layer, const std::vector<int>& wanted, int step) {
-    const int missed = look_up(layer, wanted, step);
-    drop(layer, step);
-    return missed;
-  }
-  int use_one_by_one(int layer, const std::vector<int>& wanted, int step) {
-    int missed = 0;
-    for (const int id : wanted) missed += look_up(layer, {id}, step);
-    drop(layer, step);
-    return missed;
-  }
-  void end_prompt(int step) {
-    policy_.prompt_ended();
-    for (int l = 0; l < shape_.layers(); ++l) drop(l, step);
-  }
-
- private:
-  int look_up(int layer, const std::vector<int>& wanted, int step) {
-    std::vector<int> missing;
-    for (const int id : wanted) {
-      if (!cached_[static_cast<std::size_t>(id)]) missing.push_back(id);
-    }
-    std::vector<char> may_go = cached_;
-    for (const int id : wanted) may_go[static_cast<std::size_t>(id)] = 0;
-    evict(may_go, layer, static_cast<int>(missing.size()));
-    for (const int id : missing) {
-      cached_[static_cast<std::size_t>(id)] = 1;
-      ++held_;
-      policy_.note_arrival(id, step);
-    }
-    if (!missing.empty()) policy_.all_arrived();
-    for (const int id : wanted) policy_.note_use(id, step);
-    policy_.all_used();
-    evict(cached_, layer, 0);
-    return static_cast<int>(missing.size());
-  }
-
-  void evict(std::vector<char> may_go, int layer, int coming) {
-    if (held_ + coming > shape_.slots) policy_.room_needed(held_ + coming - shape_.slots);
-    while (held_ + coming > shape_.slots) {
-      const int id = policy_.victim(may_go, layer);
-      if (id < 0) return;
-      may_go[static_cast<std::size_t>(id)] = cached_[static_cast<std::size_t>(id)] = 0;
-      --held_;
+inline std::vector<Ids> steps_of(const SetSequence& sets) {
+  std::vector<Ids> steps;
+  for (TokenId t = 0; t < sets.tokens(); ++t) {
+    for (LayerId l = 0; l < sets.layers(); ++l) {
+      Ids& ids = steps.emplace_back();
+      for (int j = 0; j < sets.ffn(); ++j) {
+        if (sets.at(t, l).test(j)) ids.insert(l * sets.ffn() + j);
+      }
     }
   }
+  return steps;
+}
 
-  void drop(int layer, int step) {
-    policy_.step_ended(step);
-    for (int b = 0; b < shape_.blocks(); ++b) {
-      char& cached = cached_[static_cast<std::size_t>(layer * shape_.blocks() + b)];
-      if (!cached || !policy_.drops(layer * shape_.blocks() + b, layer, step)) continue;
-      cached = 0;
-      --held_;
+// LRU (by_count = false) and LFU with counts that survive eviction, of which equal ones go in the
+// order in which their layers were computed, then lower ids first.
+inline std::int64_t naive_misses(const SetSequence& sets, std::size_t capacity,
+                                 std::size_t from_step, bool by_count) {
+  const auto steps = steps_of(sets);
+  std::map<int, int> count, last;
+  Ids cached;
+  std::int64_t missed = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (const int id : steps[i]) {
+      if (!cached.contains(id) && i >= from_step) ++missed;
+      cached.insert(id);
+      ++count[id];
+      last[id] = static_cast<int>(i);
+    }
+    while (cached.size() > capacity) {
+      const auto worth = [&](int id) {
+        const int layers = sets.layers();
+        const int age = (id / sets.ffn() - static_cast<int>(i) % layers - 1 + layers) % layers;
+        return std::tuple(steps[i].contains(id), by_count ? count[id] : 0,
+                          by_count ? age : last[id], id);
+      };
+      cached.erase(*std::min_element(cached.begin(), cached.end(),
+                                     [&](int a, int b) { return worth(a) < worth(b); }));
     }
   }
+  return missed;
+}
 
-  NaivePolicy& policy_;
-  NaiveShape shape_;
-  std::vector<char> cached_;
-  int held_ = 0;
-};
+inline std::int64_t naive_static(const SetSequence& sets, std::size_t capacity,
+                                 TokenId from_token) {
+  const auto steps = steps_of(sets);
+  std::map<int, int> count;
+  for (int id = 0; id < sets.neurons(); ++id) count[id] = 0;
+  const auto layers = static_cast<std::size_t>(sets.layers());
+  for (std::size_t i = 0; i < static_cast<std::size_t>(sets.tokens() / 2) * layers; ++i) {
+    for (const int id : steps[i]) ++count[id];
+  }
+  std::set<std::pair<int, int>> order;  // most uses, then lowest id
+  for (const auto& [id, uses] : count) order.emplace(-uses, id);
+  Ids pinned;
+  for (const auto& [uses, id] : order) {
+    if (pinned.size() < capacity) pinned.insert(id);
+  }
+  std::int64_t missed = 0;
+  for (std::size_t i = static_cast<std::size_t>(from_token) * layers; i < steps.size(); ++i) {
+    for (const int id : steps[i]) missed += pinned.contains(id) ? 0 : 1;
+  }
+  return missed;
+}
+
+// Belady by looking ahead for each block: before from_step everything is kept, since a cache that
+// knows what is counted may keep whatever of it helps later.
+inline std::int64_t naive_belady(const std::vector<Ids>& steps, std::size_t capacity,
+                                 std::size_t from_step) {
+  const auto next_use = [&](int id, std::size_t from) {
+    for (std::size_t i = from; i < steps.size(); ++i) {
+      if (steps[i].contains(id)) return i;
+    }
+    return std::numeric_limits<std::size_t>::max();
+  };
+  Ids cached;
+  std::int64_t missed = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (const int id : steps[i]) {
+      if (!cached.contains(id) && i >= from_step) ++missed;
+      cached.insert(id);
+    }
+    while (i + 1 >= from_step && cached.size() > capacity) {
+      cached.erase(*std::max_element(cached.begin(), cached.end(), [&](int a, int b) {
+        return std::pair(next_use(a, i + 1), a) < std::pair(next_use(b, i + 1), b);
+      }));
+    }
+  }
+  return missed;
+}
+
+// The fewest misses of any sequence of cache contents, by trying all; ids below 12. `warm` lets the
+// cache start with any content.
+inline std::int64_t exhaustive_misses(const std::vector<Ids>& steps, int capacity,
+                                      std::size_t from_step, int ids, bool warm) {
+  constexpr std::int64_t kImpossible = 1 << 20;
+  const auto contents = std::size_t{1} << ids;
+  std::vector<std::int64_t> cost(contents, kImpossible);
+  const auto fits = [&](std::size_t c) { return std::popcount(c) <= capacity; };
+  for (std::size_t c = 0; c < contents; ++c) {
+    if (fits(c) && (warm || c == 0)) cost[c] = 0;
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    std::size_t wanted = 0;
+    for (const int id : steps[i]) wanted |= std::size_t{1} << id;
+    std::vector<std::int64_t> after(contents, kImpossible);
+    for (std::size_t c = 0; c < contents; ++c) {
+      if (cost[c] == kImpossible) continue;
+      const std::int64_t now = cost[c] + (i >= from_step ? std::popcount(wanted & ~c) : 0);
+      const std::size_t at_hand = c | wanted;
+      for (std::size_t next = at_hand;; next = (next - 1) & at_hand) {
+        if (fits(next)) after[next] = std::min(after[next], now);
+        if (next == 0) break;
+      }
+    }
+    cost = after;
+  }
+  return *std::min_element(cost.begin(), cost.end());
+}
 
 }  // namespace leanstream::traces

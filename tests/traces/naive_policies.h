@@ -1,4 +1,4 @@
-// Caches that order blocks by what is known of their uses, as plain arrays: see naive_cache.h.
+// Caches that order blocks by what is known of their uses, as plain arrays: see naive_policy.h.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/traces/naive_cache.h"
+#include "tests/traces/naive_policy.h"
 
 namespace leanstream::traces {
 

@@ -1,11 +1,11 @@
-// Caches that are queues of blocks, as lists: see naive_cache.h.
+// Caches that are queues of blocks, as lists: see naive_policy.h.
 #pragma once
 
 #include <algorithm>
 #include <list>
 #include <vector>
 
-#include "tests/traces/naive_cache.h"
+#include "tests/traces/naive_policy.h"
 
 namespace leanstream::traces {
 
