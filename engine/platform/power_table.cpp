@@ -65,14 +65,16 @@ const Table<ThermalUnit>& unit_table() {
       quantity("capacity", &U::capacity_j_per_k, Dimension::heat_capacity, "of the unit")
           .range(1e-3, 1e6)
           .required(),
-      quantity("limit", &U::limit_c, Dimension::temperature, "its frequency is lowered from there on")
+      quantity("limit", &U::limit_c, Dimension::temperature,
+               "its frequency is lowered from there on")
           .range(-50, 1e3)
           .required(),
       config::number("hysteresis", &U::hysteresis_k,
                      "its frequency is raised again where it is so many degrees below")
           .range(0, 500)
           .required(),
-      ratio("throttled_rate", &U::throttled_rate, "of its speed that is left at the lowest frequency")
+      ratio("throttled_rate", &U::throttled_rate,
+            "of its speed that is left at the lowest frequency")
           .range(0.01, 1)
           .required(),
       ratio("throttled_power", &U::throttled_power,

@@ -61,8 +61,7 @@ probe::Plan plan_of(const Options& o) {
   plan.engine = o.engine;
   plan.threads = o.threads;
   if (o.repetitions > 0) plan.repetitions = o.repetitions;
-  plan.processors =
-      hardware::processors_for(place_of(o), o.threads, /*apart=*/true);
+  plan.processors = hardware::processors_for(place_of(o), o.threads, /*apart=*/true);
   const Bytes most = *std::max_element(plan.read_bytes.begin(), plan.read_bytes.end());
   const std::string disk = probe::this_machine(place_of(o)).text();
   for (const std::string& file : o.files) {

@@ -188,8 +188,7 @@ Outcome outcome_of(const Summary& summary, const Written& to) {
 std::string text_of(const platform::Calibration& calibration) {
   return fmt::format("{} on {}; reads of {} bytes from {}, MLPs of {}", calibration.date,
                      calibration.machine, fmt::join(calibration.read_sizes, ", "),
-                     calibration.files,
-                     fmt::join(calibration.shapes, ", "));
+                     calibration.files, fmt::join(calibration.shapes, ", "));
 }
 
 // What a platform's file must say so that these cells judge it; the text is for the manifest.

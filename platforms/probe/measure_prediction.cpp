@@ -73,9 +73,10 @@ double hand_over_s(const Plan& plan, const std::string& path, TimeNs idle_ns) {
 Group prediction_probes(const Plan& plan, const PathOf& path) {
   Group group;
   for (const TimeNs idle_ns : plan.idle_ns) {
-    group.push_back({kHandOver, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int repetition) {
-                       return std::vector<double>{hand_over_s(plan, path(repetition), idle_ns)};
-                     }});
+    group.push_back(
+        {kHandOver, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int repetition) {
+           return std::vector<double>{hand_over_s(plan, path(repetition), idle_ns)};
+         }});
   }
   for (const PredictionSize& size : kPredictions) {
     group.push_back(

@@ -124,8 +124,8 @@ Group storage_probes(const Plan& plan, const PathOf& path) {
                                    plan.engine);
                    }});
   group.push_back({kDevice, "", {{"alignment", "B"}}, [path](int repetition) {
-                     return std::vector<double>{
-                         static_cast<double>(hardware::ImageFile(path(repetition)).alignment_bytes())};
+                     return std::vector<double>{static_cast<double>(
+                         hardware::ImageFile(path(repetition)).alignment_bytes())};
                    }});
   return group;
 }
@@ -133,11 +133,11 @@ Group storage_probes(const Plan& plan, const PathOf& path) {
 Group wake_up_probes(const Plan& plan, const PathOf& path) {
   Group group;
   for (const TimeNs idle_ns : plan.idle_ns) {
-    group.push_back({kWakeUp, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int repetition) {
-                       const hardware::StorageSpec spec{.path = path(repetition), .engine = plan.engine};
-                       return std::vector<double>{
-                           wake_up_s(spec, plan.processors, idle_ns, plan.wakes)};
-                     }});
+    group.push_back(
+        {kWakeUp, idle_parameters(idle_ns), {{"time", "s"}}, [=, &plan](int repetition) {
+           const hardware::StorageSpec spec{.path = path(repetition), .engine = plan.engine};
+           return std::vector<double>{wake_up_s(spec, plan.processors, idle_ns, plan.wakes)};
+         }});
   }
   return group;
 }

@@ -34,11 +34,10 @@ std::string Plan::text() const {
       "places of {} B "
       "for {} s, pauses for {} s; {} MiB of "
       "memory for {} s; {} threads, {}; shapes {}; {} segments; shares {}; {} layers; {} tokens",
-      files_text(), engine, depth,
-      fmt::join(bursts, " "), fmt::join(read_bytes, " "), fmt::join(mix_bursts, " "), mix_bytes,
-      pieces, piece_bytes, read_seconds, pause_seconds, memory_bytes >> 20, memory_seconds, threads,
-      processors.text(), fmt::join(names, " and "), fmt::join(segments, " "),
-      fmt::join(shares, " "), layer_samples, prompt);
+      files_text(), engine, depth, fmt::join(bursts, " "), fmt::join(read_bytes, " "),
+      fmt::join(mix_bursts, " "), mix_bytes, pieces, piece_bytes, read_seconds, pause_seconds,
+      memory_bytes >> 20, memory_seconds, threads, processors.text(), fmt::join(names, " and "),
+      fmt::join(segments, " "), fmt::join(shares, " "), layer_samples, prompt);
 }
 
 Plan full_plan() {

@@ -203,9 +203,10 @@ TEST_F(ValidateTest, WhatIsNoValidationIsRefused) {
   refused(words({"--runs", "4"}), HasSubstr("at least 5 runs"));
   refused(words(), HasSubstr("it says nothing of a calibration"));
   const std::string board = text("board.yaml");
-  write("board.yaml", board +
-                          "calibration: {date: d, machine: elsewhere, files: f, read_sizes: [4096], "
-                          "shapes: []}\n");
+  write("board.yaml",
+        board +
+            "calibration: {date: d, machine: elsewhere, files: f, read_sizes: [4096], "
+            "shapes: []}\n");
   refused(words(), testing::AllOf(HasSubstr("on another machine: elsewhere; this is "),
                                   HasSubstr("\n  dense, memory_budget 75% of mlp: reads of 4096"),
                                   HasSubstr("\n  leanstream, memory_budget 100% of mlp: reads")));

@@ -14,7 +14,7 @@ using scheduler::Status;
 
 namespace {
 
-constexpr std::int32_t kMostRetries = 8;   // of one request
+constexpr std::int32_t kMostRetries = 8;     // of one request
 constexpr std::uint32_t kMostPieces = 1024;  // IOV_MAX
 
 }  // namespace
