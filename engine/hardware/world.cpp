@@ -172,12 +172,13 @@ void World::collect() {
 }
 
 // A unit that waits for its next command is worth a processor; a queue of reads or releases is not:
-// there is always something under way that keeps the device busy.
+// there is always something under way that keeps the device busy. What is behind several releases
+// does not end as soon as one would look.
 bool World::looks() const {
   // Who looks on the processor that predictions are made on keeps them from it.
   const bool shared = processors_.apart() && processors_.predictor == processors_.scheduler;
   if (predicting_ && shared) return false;
-  return predicting_ || awaited_ > ended_ticket_;
+  return predicting_ || (awaited_ > ended_ticket_ && computing_.size() <= 2);
 }
 
 // Nothing is under way but the opening of a layer, of whose end nobody is told.
