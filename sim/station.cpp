@@ -13,8 +13,7 @@ void Station::submit(const scheduler::Command& command, const Flow& flow, double
                    flow.bytes_per_s, flow.delay_s);
   queue_.push_back({command, flow});
   if (busy_) return;
-  const bool asleep = now_s - idle_from_s_ >= start_.patience_s;
-  start(now_s, asleep && !flow.instant() ? start_.delay_s : 0);
+  start(now_s, flow.instant() ? 0 : start_s_);
 }
 
 void Station::die() {
@@ -53,7 +52,6 @@ void Station::advance(double now_s) {
   ended_->push_back({queue_.front().command, std::llround(work_s * kNsPerSecond)});
   queue_.pop_front();
   busy_ = false;
-  idle_from_s_ = now_s;
   start(now_s, 0);
 }
 

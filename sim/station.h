@@ -17,15 +17,10 @@ class Station final : public BusUser {
     TimeNs work_ns = 0;  // without the delay of its flow
   };
 
-  // What a command costs that finds the unit idle for longer than `patience_s`.
-  struct Start {
-    double delay_s = 0;
-    double patience_s = 0;
-  };
-
-  // Commands that end go to `ended`, which outlives the station.
-  explicit Station(std::vector<Ended>& ended) : Station(ended, {0, 0}) {}
-  Station(std::vector<Ended>& ended, const Start& start) : ended_(&ended), start_(start) {}
+  // Commands that end go to `ended`, which outlives the station. One that finds the unit idle
+  // begins `start_s` later.
+  explicit Station(std::vector<Ended>& ended, double start_s = 0)
+      : ended_(&ended), start_s_(start_s) {}
 
   void submit(const scheduler::Command& command, const Flow& flow, double now_s);
   // Nothing ends here any more.
@@ -45,8 +40,7 @@ class Station final : public BusUser {
   void start(double now_s, double delay_s);
 
   std::vector<Ended>* ended_;
-  Start start_;
-  double idle_from_s_ = -kInfinity;
+  double start_s_;
   Ring<Queued> queue_;  // the front is in service while busy_
   bool busy_ = false;
   bool dead_ = false;

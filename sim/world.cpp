@@ -36,18 +36,11 @@ bool within(double now_s, TimeNs from_ns, TimeNs to_ns) {
   return from_ns != kNever && now_s >= seconds(from_ns) - kSameS && now_s < seconds(to_ns) - kSameS;
 }
 
-// An accelerator without work is soon asleep, unless it polls; one that is launched sleeps at once.
-Station::Start accelerator_start(const backend::WorldSpec& spec) {
-  const auto& device = spec.platform->accelerator;
-  switch (spec.synchronisation) {
-    case backend::Synchronisation::polling:
-      return {0, 0};
-    case backend::Synchronisation::device:
-      return {seconds(device.start_ns), 0};
-    case backend::Synchronisation::flags:
-      break;
-  }
-  return {seconds(device.start_ns), seconds(device.patience_ns)};
+// An accelerator without work sleeps, unless it polls.
+double accelerator_start_s(const backend::WorldSpec& spec) {
+  return spec.synchronisation == backend::Synchronisation::polling
+             ? 0
+             : seconds(spec.platform->accelerator.start_ns);
 }
 
 }  // namespace
@@ -55,8 +48,8 @@ Station::Start accelerator_start(const backend::WorldSpec& spec) {
 World::World(const backend::WorldSpec& spec)
     : spec_(spec),
       flash_(make_flash(spec)),
-      accelerator_(ended_, accelerator_start(spec)),
-      processor_(ended_, {seconds(spec.platform->cpu.hand_over_ns), 0}),
+      accelerator_(ended_, accelerator_start_s(spec)),
+      processor_(ended_, seconds(spec.platform->cpu.hand_over_ns)),
       bus_(spec.platform->memory.bandwidth_bytes_per_s, {flash_.get(), &accelerator_, &processor_}),
       scores_(spec),
       clock_(*this) {

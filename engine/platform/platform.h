@@ -61,7 +61,6 @@ struct Accelerator {
   TimeNs attention_head_ns = 0;             // per query head of an attention
   TimeNs command_ns = 0;                    // per attention or head, besides bytes and operations
   TimeNs start_ns = 0;                      // from a command to an idle accelerator until it begins
-  TimeNs patience_ns = 0;                   // idle for less than that, it begins at once
 };
 
 struct Cpu {

@@ -134,11 +134,8 @@ const Table<Accelerator>& accelerator_table() {
                "of an attention or a head, besides its bytes and operations")
           .range(0, 1e9),
       quantity("start", &Accelerator::start_ns, Dimension::time,
-               "from a command to an idle accelerator until it begins")
-          .range(0, 1e9),
-      quantity("patience", &Accelerator::patience_ns, Dimension::time,
-               "idle for less than that it begins at once; one that polls always does, one that is "
-               "launched (device) never")
+               "from a command to an idle accelerator until it begins; one that polls begins at "
+               "once")
           .range(0, 1e9)};
   return t;
 }

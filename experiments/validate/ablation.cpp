@@ -41,7 +41,6 @@ const std::vector<Row>& rows() {
         {"accelerator.polling_segment", "0 us"},
         {"accelerator.device_segment", "0 us"}}},
       {"start of the accelerator", {{"accelerator.start", "0 us"}}},
-      {"no start after a short wait", {{"accelerator.patience", "0 us"}}},
       {"cost of a command", {{"accelerator.command", "0 us"}}},
       {"blocks that do not follow each other",
        {{"accelerator.jump", "0 ns"}, {"accelerator.jump_vectors", "0 B"}}},

@@ -17,7 +17,7 @@ TimeNs rounded_ns(double s);
 std::string errors_text(const std::vector<CommandError>& errors);
 
 struct CommandFit {
-  platform::Accelerator accelerator;   // all but `start_ns`, `patience_ns`
+  platform::Accelerator accelerator;   // all but `start_ns`
   std::vector<CommandError> resident;  // attention and head
   std::vector<CommandError> mlp;
   std::vector<CommandError> prefill;

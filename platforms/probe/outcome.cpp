@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "engine/base/median.h"
-#include "engine/hardware/accelerator/cpu_accelerator.h"
 #include "platforms/calibration/closed_loop.h"
 #include "platforms/calibration/platform_yaml.h"
 #include "platforms/probe/fit_commands.h"
@@ -289,9 +288,6 @@ void Maker::start() {
            "thread that slept, less its "
            "work and cpu.wake_up",
            trip);
-  p_.accelerator.patience_ns = hardware::patience_ns(plan_.threads);
-  state("accelerator.patience", Source::datasheet,
-        "a constant of engine/hardware/accelerator: how long its threads look for a command");
 }
 
 void Maker::cpu() {

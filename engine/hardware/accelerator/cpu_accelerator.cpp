@@ -15,8 +15,11 @@ using scheduler::CommandKind;
 
 constexpr std::size_t kWindowOfThread = 8;  // parts that may be ahead of the oldest
 
+// Looking for the next command is cheap where a processor is to spare; where not, whoever submits
+// needs it.
 Patience patience_of(const AcceleratorSpec& spec) {
-  Patience patience{.for_tasks_ns = patience_ns(spec.threads), .for_others_ns = 20'000};
+  const bool spare = static_cast<unsigned>(spec.threads) < std::thread::hardware_concurrency();
+  Patience patience{.for_tasks_ns = spare ? 50'000 : 5'000, .for_others_ns = 20'000};
   if (spec.synchronisation == Synchronisation::device) patience.for_tasks_ns = 0;
   return patience;
 }
@@ -45,12 +48,6 @@ AcceleratorSpec checked(AcceleratorSpec spec) {
 }
 
 }  // namespace
-
-// Looking is cheap where a processor is to spare; where not, whoever submits needs it.
-TimeNs patience_ns(int threads) {
-  const bool spare = static_cast<unsigned>(threads) < std::thread::hardware_concurrency();
-  return spare ? 50'000 : 5'000;
-}
 
 CpuAccelerator::CpuAccelerator(AcceleratorSpec spec)
     : spec_(checked(std::move(spec))),

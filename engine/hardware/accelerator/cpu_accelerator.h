@@ -12,10 +12,6 @@
 
 namespace leanstream::hardware {
 
-// How long its threads look for the next command before they sleep. Where they are launched
-// (device) they sleep at once; where they poll they stay awake within a layer.
-TimeNs patience_ns(int threads);
-
 class CpuAccelerator final : public Accelerator, private Retirement {
  public:
   explicit CpuAccelerator(AcceleratorSpec spec);
