@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
-#include <utility>
 
 // Highway 1.0.3 does not compile for this target unless told, and fails where -march=native means
 // it; the one below serves such processors.

@@ -26,7 +26,7 @@ struct alignas(64) FlashReader::Request {
   std::uint32_t piece = 0;      // the first that is not full
   std::uint32_t piece_end = 0;  // after its last
   Bytes done_bytes = 0;
-  Bytes asked_bytes = 0;       // that the system has been asked for now
+  Bytes asked_bytes = 0;       // of what the system has now
   std::uint32_t bad_from = 0;  // blocks from here on are not there, of `blocks`
   std::int32_t retries = 0;
   TimeNs latency_ns = 0;
