@@ -15,12 +15,12 @@ using scheduler::CommandKind;
 struct Work {
   double bytes = 0;
   double operations = 0;
-  double pieces_s = 0;  // of what it is made of
+  double pieces_s = 0;  // of what its bytes are made of
 };
 
 Flow roofline(const Work& work, double bandwidth, double flops, double delay_s) {
   LEANSTREAM_CHECK(bandwidth > 0 && flops > 0, "bandwidth {}, flops {}", bandwidth, flops);
-  const double time_s = std::max(work.bytes / bandwidth, work.operations / flops) + work.pieces_s;
+  const double time_s = std::max(work.bytes / bandwidth + work.pieces_s, work.operations / flops);
   if (work.bytes <= 0) return {0, delay_s + time_s, 0};
   return {work.bytes, delay_s, work.bytes / time_s};
 }
@@ -49,12 +49,14 @@ std::size_t jumps(const Command& command) {
 
 Flow release(const backend::WorldSpec& spec, const Command& command) {
   const double neurons = backend::neurons(spec, command);
+  const auto blocks = static_cast<double>(command.blocks.size());
   const auto& device = spec.platform->accelerator;
   const double jump_s = seconds(device.jump_ns) + device.jump_vector_bytes * spec.shape.hidden /
                                                       device.mlp_bandwidth_bytes_per_s;
-  const Work work{neurons * spec.shape.bundle_bytes(),
-                  6.0 * spec.shape.hidden * neurons * command.tokens,
-                  static_cast<double>(jumps(command)) * jump_s};
+  const Work work{
+      neurons * spec.shape.bundle_bytes(),
+      spec.shape.hidden * (6.0 * neurons + device.block_operations * blocks) * command.tokens,
+      static_cast<double>(jumps(command)) * jump_s};
   return roofline(work, device.mlp_bandwidth_bytes_per_s,
                   device.mlp_flops_per_s.value_or(device.flops_per_s), segment_delay_s(spec));
 }

@@ -1,13 +1,13 @@
 // What accelerator and processor commands cost: bytes, operations and fixed times become flows.
 //
-//   time = fixed + max(bytes ÷ bandwidth, operations ÷ flops)          (roofline)
+//   time = fixed + max(bytes ÷ bandwidth + pieces, operations ÷ flops)          (roofline)
 //
-//   attention   ops    2 · weights · tokens + 4 · hidden · context · tokens; fixed: a command, and
-//               as work so much for each row of weights and each query head
-//   release     ops    2 · 3 · hidden · neurons · tokens; its bytes at the MLP's bandwidth;
-//               fixed: its synchronisation, and as work so much for each block, part of it by
-//               hidden
-//   head        ops    2 · vocab · hidden (one token is sampled); fixed: a command, and by row
+//   attention   ops    2 · weights · tokens + 4 · hidden · context · tokens; pieces: so much for
+//               each row of weights and each query head; fixed: a command
+//   release     ops    hidden · tokens · (2 · 3 · neurons + block_operations · blocks); its bytes
+//               at the MLP's bandwidth; pieces: so much for each jump to a block, part of it by
+//               hidden; fixed: its synchronisation
+//   head        ops    2 · vocab · hidden (one token is sampled); pieces: by row; fixed: a command
 //   begin_layer, end_layer: nothing
 //
 // Bytes are those of engine/backend/traffic.h. Causal attention is charged its full square.

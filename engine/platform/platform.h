@@ -52,6 +52,7 @@ struct Accelerator {
   double mlp_bandwidth_bytes_per_s = 0;  // an MLP over blocks of the arena, alone on the bus
   double flops_per_s = 0;                // multiply and add count as two
   std::optional<double> mlp_flops_per_s{};  // of MLPs, where they are slower
+  double block_operations = 0;              // per block, token and element of hidden, more
   TimeNs flags_segment_ns = 0;              // per MLP segment, flags inside a running kernel
   TimeNs polling_segment_ns = 0;            // per MLP segment, the host polls
   TimeNs device_segment_ns = 0;             // per MLP segment, a launch and a device-wide wait

@@ -106,6 +106,10 @@ const Table<Accelerator>& accelerator_table() {
       quantity("mlp_compute", &Accelerator::mlp_flops_per_s, Dimension::compute,
                "of MLPs over blocks, where they do not reach `compute`")
           .above(0),
+      number(
+          "block_operations", &Accelerator::block_operations,
+          "a block costs each token as many operations more for each element of the hidden state")
+          .range(0, 1e6),
       quantity("flags_segment", &Accelerator::flags_segment_ns, Dimension::time,
                "cost of an MLP segment released by flags inside a running kernel")
           .range(0, 1e9)

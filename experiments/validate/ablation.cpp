@@ -36,6 +36,7 @@ const std::vector<Row>& rows() {
       {"bus sharing", {{"memory.bandwidth", "1000000 GB/s"}}},
       {"limit of operations",
        {{"accelerator.compute", "1000000 TFLOPS"}, {"accelerator.mlp_compute", "1000000 TFLOPS"}}},
+      {"operations of a block", {{"accelerator.block_operations", "0"}}},
       {"synchronisation of a segment",
        {{"accelerator.flags_segment", "0 us"},
         {"accelerator.polling_segment", "0 us"},

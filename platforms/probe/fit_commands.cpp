@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include <fmt/format.h>
 
@@ -92,24 +91,33 @@ Times mlp_times(const Plan& plan, const SampleFile& samples) {
   return all;
 }
 
-// Of many tokens; attention or MLP.
-Times prefill_times(const Plan& plan, const SampleFile& samples, const char* figure) {
+// Of many tokens.
+Times prompt_attentions(const Plan& plan, const SampleFile& samples) {
   Times all;
   for (const Shape& shape : plan.shapes) {
-    const bool attention = std::string_view(figure) == "attention";
-    all.add(fmt::format("{} {}, {} tokens", attention ? "attention" : "MLP", name_of(shape),
-                        plan.prompt),
-            {attention ? attention_operations(shape, plan.prompt)
-                       : mlp_operations(shape, shape.ffn, plan.prompt)},
-            samples.get(kPrefill, shape_parameters(shape), figure).median);
+    all.add(fmt::format("attention {}, {} tokens", name_of(shape), plan.prompt),
+            {attention_operations(shape, plan.prompt)},
+            samples.get(kPrefill, shape_parameters(shape), "attention").median);
+  }
+  return all;
+}
+
+// Amounts: operations; blocks, times tokens and hidden.
+Times prompt_mlps(const Plan& plan, const SampleFile& samples) {
+  Times all;
+  for (const Shape& shape : plan.shapes) {
+    all.add(fmt::format("MLP {}, {} tokens", name_of(shape), plan.prompt),
+            {mlp_operations(shape, shape.ffn, plan.prompt),
+             blocks_of(shape, 1) * plan.prompt * shape.hidden},
+            samples.get(kPrefill, shape_parameters(shape), "mlp").median);
   }
   return all;
 }
 
 // Operations a second of many tokens, at least so many: a roofline below what single tokens reach
 // would slow them.
-double operations_rate(const Times& prefill, double reached, CommandFit& result) {
-  const TimeFit fit = fit_times(prefill.times);
+double operations_rate(const Times& prefill, const TimeFit& fit, double reached,
+                       CommandFit& result) {
   for (const CommandError& one : prefill.errors(fit)) result.prefill.push_back(one);
   const double rate = prefill.rate(fit);
   if (reached <= rate) return rate;
@@ -168,15 +176,20 @@ CommandFit fit_commands(const Plan& plan, const SampleFile& samples) {
   result.mlp = mlp.errors(mlp_fit);
 
   const Shape& shape = plan.shapes.front();
+  const Times attentions = prompt_attentions(plan, samples);
   device.flops_per_s = operations_rate(
-      prefill_times(plan, samples, "attention"),
+      attentions, fit_times(attentions.times),
       device.bandwidth_bytes_per_s * attention_operations(shape, 1) / attention_bytes(shape),
       result);
+  const Times mlps = prompt_mlps(plan, samples);
+  const TimeFit mlps_fit = fit_times(mlps.times);
   device.mlp_flops_per_s =
-      operations_rate(prefill_times(plan, samples, "mlp"),
+      operations_rate(mlps, mlps_fit,
                       device.mlp_bandwidth_bytes_per_s * mlp_operations(shape, shape.ffn, 1) /
                           mlp_bytes(shape, shape.ffn),
                       result);
+  device.block_operations = calibration::rounded(mlps_fit.costs[1] * *device.mlp_flops_per_s);
+  note_worth(mlps_fit, {"", "block_operations"}, result);
   return result;
 }
 

@@ -262,6 +262,8 @@ void Maker::accelerator() {
                               : "many tokens at once",
            fit.prefill);
   }
+  fitted("block_operations",
+         "what blocks of few neurons take beyond those of more, many tokens at once", fit.prefill);
   for (const char* name : {"flags_segment", "polling_segment", "device_segment"}) {
     fitted(name, "what a layer takes beyond its bytes and blocks, for each segment", fit.mlp);
   }

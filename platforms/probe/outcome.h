@@ -34,7 +34,9 @@ struct Outcome {
 //   MLP of a layer     segments · segment(synchronisation) + jumps · jump
 //                      + (bytes + hidden · jumps · jump_vectors)
 //                        ÷ mlp_bandwidth; jumps: blocks that do not lie behind the one before
-//   many tokens        operations ÷ compute, ÷ mlp_compute
+//   many tokens        operations ÷ compute
+//   MLP of many tokens (operations + blocks · tokens · hidden · block_operations)
+//                      ÷ mlp_compute
 //
 // each by least squares of the relative errors with no cost below 0 (fit_times.h). Bytes are those
 // of the weights as they are stored. `requests` of the flash and its other parameters: as from a

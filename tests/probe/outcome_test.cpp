@@ -25,7 +25,8 @@ struct Known {
 
 constexpr double kPieceBytes = 2'000, kMergeBytes = 5'000;
 constexpr double kJumpS = 150e-9, kJumpElementS = 0.4e-9, kRowS = 12e-9, kAttentionHeadS = 4e-6,
-                 kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6, kReadS = 7e-6;
+                 kBlockOperations = 4.5, kStartS = 40e-6, kWakeUpS = 25e-6, kStepS = 6e-6,
+                 kReadS = 7e-6;
 
 platform::Flash flash() {
   return {.bandwidth_bytes_per_s = 3e9,
@@ -129,7 +130,9 @@ class OutcomeTest : public SamplesTest {
     }
     put(to, kPrefill, shape_parameters(shape),
         {{"attention", attention_operations(shape, plan.prompt) / known.flops},
-         {"mlp", mlp_operations(shape, shape.ffn, plan.prompt) / known.mlp_flops}});
+         {"mlp", (mlp_operations(shape, shape.ffn, plan.prompt) +
+                  kBlockOperations * blocks_of(shape, 1) * shape.hidden * plan.prompt) /
+                     known.mlp_flops}});
   }
 };
 
@@ -142,6 +145,7 @@ TEST_F(OutcomeTest, FindsTheMachineThatGaveTheSamples) {
   EXPECT_NEAR(a.mlp_bandwidth_bytes_per_s / 10e9, 1, 1e-3);
   EXPECT_NEAR(a.flops_per_s / 80e9, 1, 1e-3);
   EXPECT_NEAR(a.mlp_flops_per_s.value_or(0) / 50e9, 1, 1e-3);
+  EXPECT_NEAR(a.block_operations, kBlockOperations, 0.01);
   EXPECT_EQ(a.command_ns, 9'000);
   EXPECT_EQ(a.jump_ns, 150);
   EXPECT_NEAR(a.jump_vector_bytes, kJumpElementS * 10e9, 0.01);

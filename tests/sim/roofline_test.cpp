@@ -79,6 +79,18 @@ TEST(Roofline, ABlockThatDoesNotFollowInMemoryCostsAJump) {
   EXPECT_NEAR(jumps({}), 4, 1e-6);  // not known where
 }
 
+TEST(Roofline, ABlockCostsOperationsOfItsOwn) {
+  Device device;  // hidden 1,000, two neurons a block, 10 TFLOPS
+  device.platform.accelerator.block_operations = 4;
+  Commands commands;
+  auto release = commands.release(2000);
+  release.tokens = 1000;
+  EXPECT_DOUBLE_EQ(accelerator_flow(device.spec, release).alone_s(),
+                   20e-6 + 1000 * (6.0 * 4000 + 4.0 * 2000) * 1000 / 10e12);
+  release.tokens = 1;  // bytes bound it
+  EXPECT_DOUBLE_EQ(accelerator_flow(device.spec, release).alone_s(), 20e-6 + 4000 * 6'000 / 40e9);
+}
+
 TEST(Roofline, RowsAndHeadsCostBesideBytes) {
   Device device;  // hidden 1,000, 10 heads as keys and values have, 5,000 tokens
   Commands commands;

@@ -192,7 +192,11 @@ void ForwardPass::open_mlp(const Job& job) {
   const std::int64_t n = job.command.tokens, group = std::min(n, kGroupTokens);
   for (Matrix& row : rows_) fit(row, group, shape_.hidden);
   for (Worker& worker : workers_) fit(worker.h, group, spec_.geometry.block_neurons);
-  importance_ = is_prefill(job.command) ? Matrix(n, shape_.ffn) : Matrix();
+  if (is_prefill(job.command)) {
+    importance_.resize(n, shape_.ffn);
+  } else {
+    importance_ = {};
+  }
 }
 
 void ForwardPass::blocks(const Job& job, std::int64_t part, std::size_t row, Worker& worker) {
