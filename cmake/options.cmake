@@ -39,6 +39,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
 find_package(Eigen3 REQUIRED)
+find_package(Boost REQUIRED)  # headers
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 if(LEANSTREAM_TESTS)
   find_package(GTest REQUIRED)

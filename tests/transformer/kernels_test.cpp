@@ -1,5 +1,8 @@
 #include "engine/transformer/kernels.h"
 
+#include <cstdint>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "engine/base/random.h"
@@ -55,6 +58,17 @@ TEST(Kernels, ChosenRowsEqualTheProductWithOnlyThem) {
   add_chosen_rows(factors, rows, r.view(), y);
   for (std::size_t d = 0; d < y.size(); ++d) {
     EXPECT_NEAR(y[d], 1 + r[49][d] + 1.5F * r[3][d] + 3 * r[17][d], 1e-5);
+  }
+}
+
+// Vectors that lie across two lines are slower, and by chance.
+TEST(Matrix, BeginsAtALineOfTheCache) {
+  std::vector<Matrix> all;
+  for (std::int64_t columns = 1; columns < 40'000; columns = 2 * columns + 3) {
+    Matrix& m = all.emplace_back(3, columns);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(m.view().data) % 64, 0U) << columns;
+    m.resize(16, columns);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(m.view().data) % 64, 0U) << columns;
   }
 }
 
