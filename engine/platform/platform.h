@@ -45,8 +45,8 @@ struct Memory {
   Bytes capacity_bytes = 0;
 };
 
-// A roofline: a command takes max(bytes ÷ bandwidth, operations ÷ flops) plus what its
-// synchronisation costs.
+// A roofline: a command takes max(bytes ÷ bandwidth + pieces, operations ÷ flops) plus what its
+// synchronisation costs (sim/roofline.h); pieces are jumps, rows and heads.
 struct Accelerator {
   double bandwidth_bytes_per_s = 0;      // streaming attention and head weights, alone on the bus
   double mlp_bandwidth_bytes_per_s = 0;  // an MLP over blocks of the arena, alone on the bus

@@ -47,7 +47,9 @@ void add_validate(CLI::App& app) {
   command->add_option("EXPERIMENT", o->of.experiment, "experiment file (YAML) with a 'sweep'");
   command->add_option("ASSIGNMENTS", o->of.assignments,
                       "key=value: set a parameter by its dotted name");
-  command->add_option("--runs", o->of.runs, "hardware runs of a cell, at least 5")
+  command
+      ->add_option("--runs", o->of.runs,
+                   "hardware runs of a cell, at least 5; with more than a bundle has it goes on")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command

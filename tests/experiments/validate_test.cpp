@@ -129,6 +129,18 @@ TEST_F(ValidateTest, WhatIsMissingIsMeasuredAndTheRestKept) {
   EXPECT_EQ(runs(), after) << "nothing was missing";
 }
 
+TEST_F(ValidateTest, MoreRunsGoOnWithAFinishedBundle) {
+  ASSERT_EQ(run(draft()).status, 0);
+  const auto before = runs();
+  const Ended more = run(words({"--draft", "--runs", "3", "--repeat-limit", "0", "--json"}));
+  ASSERT_EQ(more.status, 0) << more.err;
+  const auto after = runs();
+  EXPECT_EQ(nlohmann::json::parse(more.out).at("runs"), 12);
+  for (const Words& one : before) EXPECT_THAT(after, testing::Contains(one));
+  EXPECT_EQ(after.size(), 12U);
+  EXPECT_FALSE(exists("v/board/tiny-2"));
+}
+
 TEST_F(ValidateTest, AnotherBundleLiesBesideAndLinesStay) {
   ASSERT_EQ(run(draft()).status, 0);
   const std::string first = text("v/board/tiny/measured.csv");
